@@ -1,0 +1,215 @@
+"""Every refusal memsrv knows: code, HTTP status and a hint that says what to do.
+
+    MemsrvError
+    ├── BadRequest 422 invalid_request      ├── NotFound 404 not_found
+    │   ├── BadJson 400 bad_json            │   ├── SessionNotFound 404 session_not_found
+    │   ├── UnknownField 422 unknown_field  │   ├── MessageNotFound 404 message_not_found
+    │   ├── BadSessionName 422 ...          │   └── PinNotFound, ReceiptNotFound, SummaryNotFound 404
+    │   └── BudgetTooSmall 422 ...          ├── Conflict 409
+    ├── Unauthorized 401 unauthorized       │   ├── MessageConflict 409 message_conflict
+    ├── BodyTooLarge 413 body_too_large     │   └── IdempotencyConflict 409 idempotency_conflict
+    ├── Busy 429 too_many_waiting           ├── StoreDown 503 store_unavailable
+    └── DiskFull 507 disk_full              └── Internal 500 internal_error
+
+    Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked (the command line).
+
+A message may quote what the client sent; a hint never does. Neither ever holds a traceback, a path or SQL.
+"""
+
+from typing import ClassVar
+
+
+class MemsrvError(Exception):
+    """The root. `message` says what is wrong, `hint` what to do about it."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    hint: str = "Try again; if it stays, look into the server's log."
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        if hint is not None:
+            self.hint = hint
+
+
+class Internal(MemsrvError):
+    """Something of ours broke."""
+
+
+class BadRequest(MemsrvError):
+    """A field has a value that cannot be used."""
+
+    code, status = "invalid_request", 422
+    hint = "Mend the field that the message names; the page /docs shows the shape."
+
+
+class BadJson(BadRequest):
+    """The body is not JSON, or not UTF-8."""
+
+    code, status = "bad_json", 400
+    hint = "Send one JSON object in UTF-8, without NaN or Infinity."
+
+
+class UnknownField(BadRequest):
+    """A field that memsrv does not know."""
+
+    code, status = "unknown_field", 422
+    hint = "Leave the field out, or check its spelling on the page /docs."
+
+
+class BadSessionName(BadRequest):
+    """A session or owner name that is empty, too long, or holds control characters."""
+
+    code, status = "bad_session_name", 422
+    hint = "Use 1 to 512 characters of any text but control characters, percent-encoded in the path."
+
+
+class BudgetTooSmall(BadRequest):
+    """No useful prompt fits this budget; `smallest_tokens` would do."""
+
+    code, status = "budget_too_small", 422
+
+    def __init__(self, budget_tokens: int, smallest_tokens: int):
+        super().__init__(
+            f"A budget of {budget_tokens} tokens is too small for this session.",
+            f"Ask with a budget of at least {smallest_tokens} tokens.",
+        )
+        self.smallest_tokens = smallest_tokens
+
+
+class Unauthorized(MemsrvError):
+    """The key is missing or wrong."""
+
+    code, status = "unauthorized", 401
+    hint = "Send the header 'Authorization: Bearer <key>' with a key of this server."
+
+
+class NotFound(MemsrvError):
+    """No such route or thing."""
+
+    code, status = "not_found", 404
+    hint = "Check the path; the page /docs lists the routes."
+
+
+class SessionNotFound(NotFound):
+    """No session of this name (or it belongs to another tenant)."""
+
+    code = "session_not_found"
+    hint = "A session begins with its first message or its first PUT; check the name, and that it is percent-encoded."
+
+
+class MessageNotFound(NotFound):
+    """No message of this id in the session."""
+
+    code = "message_not_found"
+    hint = "Look the id up with GET /context/{session}/messages."
+
+
+class PinNotFound(NotFound):
+    """No pin of this id in the session."""
+
+    code = "pin_not_found"
+    hint = "Look the id up with GET /context/{session}/pins."
+
+
+class ReceiptNotFound(NotFound):
+    """No receipt of this id in the session, or it is too old."""
+
+    code = "receipt_not_found"
+    hint = "The last prompts' receipts are listed by GET /context/{session}/receipts."
+
+
+class SummaryNotFound(NotFound):
+    """No summary of this version in the session."""
+
+    code = "summary_not_found"
+    hint = "Look the version up with GET /context/{session}/summaries."
+
+
+class MethodNotAllowed(MemsrvError):
+    """The route exists, the method does not."""
+
+    code, status = "method_not_allowed", 405
+    hint = "The page /docs lists the methods of each route."
+
+
+class MessageConflict(MemsrvError):
+    """The id is taken by a message with other content; nothing was stored."""
+
+    code, status = "message_conflict", 409
+    hint = "Send the same content again, give the message an id of its own, or edit the old one with PATCH."
+
+
+class IdempotencyConflict(MemsrvError):
+    """The Idempotency-Key was used for another request; nothing was stored."""
+
+    code, status = "idempotency_conflict", 409
+    hint = "Use a new Idempotency-Key for each new request."
+
+
+class BodyTooLarge(MemsrvError):
+    """The body is over the limit."""
+
+    code, status = "body_too_large", 413
+    hint = "Send fewer or shorter messages, or raise MEMSRV_MAX_BODY_BYTES."
+
+
+class Busy(MemsrvError):
+    """Too many writes wait already."""
+
+    code, status = "too_many_waiting", 429
+    hint = "Wait as long as the header Retry-After says, then send it again."
+    retry_after_s: int = 1
+
+
+class StoreDown(MemsrvError):
+    """The transcript cannot be reached or is locked; nothing was written."""
+
+    code, status = "store_unavailable", 503
+    hint = "Try again in a moment; /readyz says what is wrong."
+    retry_after_s: int = 1
+
+
+class DiskFull(MemsrvError):
+    """The disk of the data folder is full; nothing was written."""
+
+    code, status = "disk_full", 507
+    hint = "Free some space on the disk of the data folder; the server goes on by itself."
+
+
+class EmbedderDown(MemsrvError):
+    """The embedder did not answer, or answered nonsense. `poison` is true when the text itself is to blame."""
+
+    code, status = "embedder_down", 503
+
+    def __init__(self, message: str, *, poison: bool = False):
+        super().__init__(message)
+        self.poison = poison
+
+
+class IndexDown(MemsrvError):
+    """The vector index did not answer."""
+
+    code, status = "index_down", 503
+
+
+class SettingsError(MemsrvError):
+    """A setting is unknown or has a value that cannot be used."""
+
+    code = "bad_setting"
+    hint = "'memsrv config' lists every setting, its value and where it came from."
+
+
+class CannotStart(MemsrvError):
+    """The server cannot start as it is set up."""
+
+    code = "cannot_start"
+    hint = "'memsrv doctor' says what is set up and what is missing."
+
+
+class DataDirLocked(CannotStart):
+    """Another process serves this data folder."""
+
+    code = "data_dir_locked"
+    hint = "Stop the other server, or choose another folder with --data-dir."

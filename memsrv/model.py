@@ -1,0 +1,320 @@
+"""The nouns. Frozen, parsed once at the edge, known to every other room.
+
+Times are aware datetimes in UTC. A `payload` is an OpenAI-shaped message as the client sent it, kept verbatim; its
+`text` is what can be searched in it (see `core.content`). Database numbers (`session.number`, `message.number`,
+`chunk.number`) never leave the server; clients know sessions and messages by name and id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+Payload = Mapping[str, Any]
+
+
+class Mode(StrEnum):
+    """Which regions a prompt is made of."""
+
+    FULL = "full"
+    WINDOW = "window"
+    SUMMARY = "summary"
+    RETRIEVAL = "retrieval"
+    HYBRID = "hybrid"
+
+
+class Reach(StrEnum):
+    """How far recall looks: this session, or every session of its owner."""
+
+    SESSION = "session"
+    OWNER = "owner"
+
+
+class Format(StrEnum):
+    """The shape in which a prompt is given out."""
+
+    OPENAI = "openai"
+    STRICT = "strict"
+    TEXT = "text"
+
+
+class RegionName(StrEnum):
+    META = "meta"
+    SUMMARY = "summary"
+    RECALL = "recall"
+    WINDOW = "window"
+    STATE = "state"
+
+
+# --- sessions -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """A session as a client names it, inside its tenant. The name is kept to the character."""
+
+    tenant: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What never scrolls away. `extra` holds the client's own keys."""
+
+    system_prompt: str | None = None
+    profile: str | None = None
+    goal: str | None = None
+    task_state: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A fact or decision that stands in every prompt."""
+
+    id: str
+    text: str
+    kind: str
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation. `settings` holds only what the client set; `core.policy` adds profile and defaults."""
+
+    number: int
+    key: SessionKey
+    owner: str | None
+    settings: Mapping[str, Any]
+    meta: Meta
+    last_position: int
+    made_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCounts:
+    messages: int
+    chunks: int
+    pending_index: int
+    set_aside: int
+
+
+# --- messages and chunks --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a message's text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A piece about to be stored: where it stands, what it says, its search terms (segmented and stemmed)."""
+
+    span: Span
+    text: str
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message about to be stored. `digest` identifies its content, for idempotent writes."""
+
+    id: str | None
+    payload: Payload
+    sent_at: datetime | None
+    metadata: Mapping[str, Any] | None
+    digest: str
+    chunks: tuple[NewChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One stored turn of one role; `position` is its 1-based ordinal in the session."""
+
+    number: int
+    id: str
+    position: int
+    payload: Payload
+    sent_at: datetime
+    stored_at: datetime
+    metadata: Mapping[str, Any] | None
+    chunk_count: int
+    indexed: bool
+
+    @property
+    def role(self) -> str:
+        return str(self.payload["role"])
+
+    @property
+    def name(self) -> str | None:
+        name = self.payload.get("name")
+        return str(name) if name else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The answer to one appended message."""
+
+    id: str
+    position: int
+    created: bool
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The answer to one append, whole."""
+
+    session: Session
+    messages: tuple[Stored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored piece of a message, with what a reader needs to know of where it comes from."""
+
+    number: int
+    session_number: int
+    session: str
+    message_number: int
+    message_id: str
+    position: int
+    ordinal: int
+    role: str
+    name: str | None
+    sent_at: datetime
+    span: Span
+    text: str
+
+
+# --- index ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search may see. There is no scope without sessions: an empty one finds nothing."""
+
+    tenant: str
+    session_numbers: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert self.tenant, "a scope names its tenant"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One build of the vector index, tied to the embedder and chunker that made it."""
+
+    number: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunk:
+    """A chunk that waits for its vector. `before` is the text that came before it, as shown to the embedder."""
+
+    number: int
+    session_number: int
+    message_number: int
+    tenant: str
+    owner: str | None
+    speaker: str
+    text: str
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """How a search judged one chunk."""
+
+    chunk_number: int
+    score: float
+
+
+# --- recall and prompt ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A found chunk. `score` is the cosine similarity to the query (None while the embedder is down); `rank_score`
+    orders the hits; `signals` tells what went into it."""
+
+    chunk: Chunk
+    score: float | None
+    rank_score: float
+    signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalls:
+    """The answer of a recall: hits, best first, and what could not be used."""
+
+    hits: tuple[Recall, ...]
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stored summary: immutable, versioned, says up to which position it covers the session."""
+
+    version: int
+    covers_upto: int
+    text: str
+    made_at: datetime
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """What a client asks for; None means: as the session and the settings say."""
+
+    query: str | None = None
+    budget_tokens: int | None = None
+    model: str | None = None
+    mode: Mode | None = None
+    k: int | None = None
+    reach: Reach | None = None
+    format: Format = Format.OPENAI
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The account of one region: tokens spent, tokens it might have had, items in it, and what fell out and why."""
+
+    name: RegionName
+    tokens: int
+    limit_tokens: int
+    items: int
+    dropped: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a prompt was made of."""
+
+    id: str
+    regions: tuple[Region, ...]
+    recall: tuple[Recall, ...]
+    summary: Snapshot | None
+    degraded: tuple[str, ...]
+    considered: tuple[Mapping[str, Any], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt, ready to send: `total_tokens <= budget_tokens`, always."""
+
+    session: str
+    mode: Mode
+    model: str | None
+    budget_tokens: int
+    total_tokens: int
+    messages: tuple[Payload, ...]
+    receipt: Receipt

@@ -1,0 +1,275 @@
+"""What the services need from the world, in our nouns. Each sentence here is a test in `tests/contracts/`.
+
+Every method that touches stored data names a tenant or a session number that was looked up inside one. Errors of a
+vendor come out as `memsrv.errors`: a store as StoreDown or DiskFull, an index as IndexDown, an embedder as EmbedderDown.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+
+from memsrv.model import (
+    Appended,
+    Chunk,
+    Generation,
+    Message,
+    Meta,
+    NewMessage,
+    PendingChunk,
+    Pin,
+    Scope,
+    Session,
+    SessionCounts,
+    SessionKey,
+    Signal,
+    Snapshot,
+)
+
+
+class Transcript(Protocol):
+    """The truth: every message, verbatim, in order. Durable when a call returns."""
+
+    async def append(
+        self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
+    ) -> Appended:
+        """Store all messages or none; the session comes into being if it is new.
+
+        Positions are gap-free in order of arrival, also under concurrent writers. A message without an id is given
+        one. A known id with the same digest answers `created=False`; with another digest MessageConflict. A known
+        idempotency key with the same digest answers as it did the first time; with another IdempotencyConflict.
+        Chunks and their terms are stored, and the message marked unindexed, in the same transaction.
+        """
+        ...
+
+    async def messages(
+        self, session_number: int, *, after: int = 0, before: int | None = None, limit: int, newest_first: bool = False
+    ) -> list[Message]:
+        """Messages with after < position < before, in order of position (or from the newest back)."""
+        ...
+
+    async def message(self, session_number: int, id: str) -> Message:
+        """One message by its id, else MessageNotFound."""
+        ...
+
+    async def replace(self, session_number: int, id: str, new: NewMessage) -> Message:
+        """Put other content in a message's place: same id and position, chunks made anew, unindexed again, the
+        snapshots that covered it stale."""
+        ...
+
+    async def delete(self, session_number: int, id: str) -> None:
+        """Take a message out, with its chunks; its vectors follow, the snapshots that covered it turn stale. The
+        positions of the others stay."""
+        ...
+
+    async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
+        """Chunks by number; those that are gone or out of the scope are left out."""
+        ...
+
+    async def chunks_of(self, message: Message) -> list[Chunk]:
+        """A message's chunks, in order."""
+        ...
+
+    async def chunks_at(self, session_number: int, positions: Sequence[int]) -> list[Chunk]:
+        """All chunks of the messages at these positions, in order."""
+        ...
+
+
+class Sessions(Protocol):
+    """Sessions with their settings, meta and pins."""
+
+    async def find(self, key: SessionKey) -> Session:
+        """The session, else SessionNotFound."""
+        ...
+
+    async def save(
+        self,
+        key: SessionKey,
+        *,
+        owner: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        meta: Meta | None = None,
+    ) -> Session:
+        """Make the session if it is new; set what is given, whole; leave what is None."""
+        ...
+
+    async def listing(self, tenant: str, *, owner: str | None, after: str | None, limit: int) -> list[Session]:
+        """Sessions of a tenant (and owner) in order of name, after the given name."""
+        ...
+
+    async def counts(self, session_number: int) -> SessionCounts:
+        """What the session holds."""
+        ...
+
+    async def forget(self, key: SessionKey) -> None:
+        """Delete the session and all that hangs on it; its vectors follow. A missing one is SessionNotFound."""
+        ...
+
+    async def scope(self, session: Session, *, owner_wide: bool) -> Scope:
+        """The session's own scope, or that of all sessions of its owner (alone if it has none)."""
+        ...
+
+    async def pins(self, session_number: int) -> list[Pin]:
+        """Pins, oldest first."""
+        ...
+
+    async def add_pin(self, session_number: int, text: str, kind: str) -> Pin:
+        """Pin a text; pinning the same text again answers the pin that is there."""
+        ...
+
+    async def remove_pin(self, session_number: int, id: str) -> None:
+        """Take a pin out, else PinNotFound."""
+        ...
+
+
+class Snapshots(Protocol):
+    """Stored summaries: immutable but for being stale."""
+
+    async def latest(self, session_number: int) -> Snapshot | None:
+        """The newest snapshot that is not stale."""
+        ...
+
+    async def listing(self, session_number: int, *, after: int = 0, limit: int) -> list[Snapshot]:
+        """Snapshots by version."""
+        ...
+
+    async def add(self, session_number: int, text: str, covers_upto: int) -> Snapshot:
+        """Store a new version."""
+        ...
+
+
+class Receipts(Protocol):
+    """The accounts of the last prompts, a bounded number a session."""
+
+    async def add(self, session_number: int, id: str, body: Mapping[str, Any], made_at: datetime) -> None:
+        """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. May be written a moment later."""
+        ...
+
+    async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
+        """The newest first, those still on their way to the store included."""
+        ...
+
+
+class IndexQueue(Protocol):
+    """Which chunks still wait for a vector, and which vectors must go. Work is a mark, never a high-water number."""
+
+    async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
+        """The current generation for this fingerprint, and whether it is new: another fingerprint than the last makes a
+        new generation, in which every message is unindexed."""
+        ...
+
+    async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
+        """Chunks of unindexed messages that are due, whole messages, oldest first, all sessions; at most about `limit`."""
+        ...
+
+    async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
+        """The vectors of these chunks are in the index. A message of which every chunk was marked is indexed; chunks that
+        are gone meanwhile (deleted, edited) are put on the list of vectors to remove."""
+        ...
+
+    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
+        """Count a failed attempt and let the message wait longer each time; set aside means: not tried again in this
+        generation, counted and reported."""
+        ...
+
+    async def removals(self, limit: int) -> list[int]:
+        """Numbers of chunks whose vectors must be removed."""
+        ...
+
+    async def clear_removals(self, chunk_numbers: Sequence[int]) -> None:
+        """These are removed."""
+        ...
+
+    async def backlog(self) -> tuple[int, int]:
+        """How many messages are unindexed and how many are set aside, over all tenants."""
+        ...
+
+    async def next_due_s(self) -> float | None:
+        """Seconds until a waiting message is due again, or None if none waits."""
+        ...
+
+
+class LexicalIndex(Protocol):
+    """BM25 over each chunk's terms, alone and together with what came before it."""
+
+    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> "LexicalSignals":
+        """The best chunks of the scope for these terms, by the statistics of that scope alone."""
+        ...
+
+
+class LexicalSignals(Protocol):
+    """Two lists, best first."""
+
+    @property
+    def alone(self) -> Sequence[Signal]: ...
+    @property
+    def in_context(self) -> Sequence[Signal]: ...
+
+
+class VectorIndex(Protocol):
+    """Vectors of chunks, searched by cosine."""
+
+    async def use(self, generation: Generation, dimension: int) -> None:
+        """Open (or make) this generation's collection, and remove those of other generations."""
+        ...
+
+    async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
+        """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten."""
+        ...
+
+    async def remove(self, chunk_numbers: Sequence[int]) -> None:
+        """Take vectors out; those that are not there are ignored."""
+        ...
+
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int) -> list[Signal]:
+        """The nearest chunks of the scope by cosine similarity, best first."""
+        ...
+
+    async def count(self) -> int:
+        """Vectors in the current generation."""
+        ...
+
+
+class Embedder(Protocol):
+    """Text to unit vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Kind and model: what makes two vectors comparable."""
+        ...
+
+    @property
+    def dimension(self) -> int | None:
+        """Dimensions, or None until the first answer tells."""
+        ...
+
+    async def passages(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit rows, float32, shape (len(texts), dimension). Any text may come: the adapter cleans it."""
+        ...
+
+    async def query(self, text: str) -> np.ndarray:
+        """One unit vector, float32, shape (dimension,)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Analyzer(Protocol):
+    """Text to search terms: segmented, folded, stemmed, without stop words."""
+
+    def terms(self, text: str) -> list[str]:
+        """Terms in order, repeated as often as they occur. Linear time."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Tokens as a model's provider counts them, or a little more, never less."""
+
+    def count(self, text: str, model: str | None) -> int:
+        """Tokens of a text. Linear time whatever the text; special-token text is ordinary text."""
+        ...
+
+    def encoding_name(self, model: str | None) -> str:
+        """The encoding that counts for this model."""
+        ...
