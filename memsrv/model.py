@@ -216,25 +216,23 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of talk and who said it."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk that waits for its vector. `before` is the text that came before it, as shown to the embedder."""
+    """A chunk that waits for its vector, with the pieces before it in the session (at most two, the nearest last)."""
 
     number: int
     session_number: int
     message_number: int
     tenant: str
-    owner: str | None
-    speaker: str
-    text: str
-    before: str
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """How a search judged one chunk."""
-
-    chunk_number: int
-    score: float
+    said: Said
+    before: tuple[Said, ...]
 
 
 # --- recall and prompt ----------------------------------------------------------------------------------------------

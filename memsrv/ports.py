@@ -5,6 +5,7 @@ vendor come out as `memsrv.errors`: a store as StoreDown or DiskFull, an index a
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -23,7 +24,6 @@ from memsrv.model import (
     Session,
     SessionCounts,
     SessionKey,
-    Signal,
     Snapshot,
 )
 
@@ -190,21 +190,21 @@ class IndexQueue(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Chunks and how a search judged them: `numbers` int64, shape (n,); `scores` float32, shape (n,) or (n, views)."""
+
+    numbers: np.ndarray
+    scores: np.ndarray
+
+
 class LexicalIndex(Protocol):
-    """BM25 over each chunk's terms, alone and together with what came before it."""
+    """BM25 over each chunk's terms, in three views: alone, after what came before it, and between its neighbours."""
 
-    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> "LexicalSignals":
-        """The best chunks of the scope for these terms, by the statistics of that scope alone."""
+    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Scored:
+        """The union of each view's best `limit` chunks, by the statistics of the scope alone, with all three scores;
+        a chunk that shares no term with the query is never among them. Columns: alone, before, around."""
         ...
-
-
-class LexicalSignals(Protocol):
-    """Two lists, best first."""
-
-    @property
-    def alone(self) -> Sequence[Signal]: ...
-    @property
-    def in_context(self) -> Sequence[Signal]: ...
 
 
 class VectorIndex(Protocol):
@@ -222,13 +222,16 @@ class VectorIndex(Protocol):
         """Take vectors out; those that are not there are ignored."""
         ...
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int) -> list[Signal]:
-        """The nearest chunks of the scope by cosine similarity, best first."""
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+        """The nearest `limit` chunks of the scope, and those of `also` that are in it, each with its cosine similarity,
+        best first."""
         ...
 
     async def count(self) -> int:
         """Vectors in the current generation."""
         ...
+
+    async def close(self) -> None: ...
 
 
 class Embedder(Protocol):

@@ -33,7 +33,9 @@ class Settings(BaseSettings):
         default_factory=dict, description="Keys by tenant, `tenant=key,tenant=key`. With none, every request is tenant `default`."
     )
     allow_open: bool = Field(False, description="Listen beyond loopback without keys. Only behind something that guards it.")
-    log_format: Literal["auto", "json", "console"] = Field("auto", description="Log lines: `json`, `console`, or by whether it is a terminal.")
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto", description="Log lines: `json`, `console`, or by whether it is a terminal."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
 
     @field_validator("keys", mode="before")
@@ -53,7 +55,9 @@ class Settings(BaseSettings):
     max_waiting_writes: Positive = Field(256, description="Writes that may wait before 429 is answered.")
 
     # embedder
-    embedder: Literal["bundled", "sentence-transformers", "openai"] = Field("bundled", description="Which embedder makes the vectors.")
+    embedder: Literal["bundled", "sentence-transformers", "openai"] = Field(
+        "bundled", description="Which embedder makes the vectors."
+    )
     embedder_model: str = Field("", description="Model name or path for `sentence-transformers` and `openai`.")
     embedder_url: str = Field("", description="Base URL of an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:11434/v1`.")
     embedder_key: SecretStr = Field(SecretStr(""), description="Key for that endpoint.")
@@ -67,7 +71,9 @@ class Settings(BaseSettings):
     chroma_url: str = Field("", description="URL of a Chroma server (`chroma run`); empty means embedded in the data folder.")
     vector_cache_mb: Positive = Field(256, description="Memory for vectors of recently searched scopes.")
     lexical_cache_mb: Positive = Field(192, description="Memory for word lists of recently searched scopes.")
-    exact_search_chunks: int = Field(20_000, ge=0, description="Scopes up to this many chunks are searched exactly, larger ones through Chroma's index.")
+    exact_search_chunks: int = Field(
+        20_000, ge=0, description="Scopes up to this many chunks are searched exactly, larger ones through Chroma's index."
+    )
 
     # prompts
     tokenizer: str = Field("o200k_base", description="Encoding that counts tokens when the model does not tell.")
@@ -77,7 +83,9 @@ class Settings(BaseSettings):
     window_keep: int = Field(8, ge=0, description="Messages that stay in the window after a compaction.")
     recall_k: Positive = Field(50, le=1000, description="Recalled chunks in a prompt, at most.")
     recall_min_score: float = Field(0.0, ge=-1, le=1, description="Least cosine similarity of a recalled chunk.")
-    max_tool_bytes: Positive = Field(16_384, description="A tool result longer than this is shortened in the prompt, head and tail kept.")
+    max_tool_bytes: Positive = Field(
+        16_384, description="A tool result longer than this is shortened in the prompt, head and tail kept."
+    )
     receipts_kept: Positive = Field(50, description="Receipts kept for each session.")
 
 
