@@ -122,6 +122,16 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A message as it came in: parsed and checked, not yet looked into."""
+
+    payload: Payload
+    id: str | None = None
+    sent_at: datetime | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewMessage:
     """A message about to be stored. `digest` identifies its content, for idempotent writes."""
 

@@ -159,6 +159,16 @@ class IndexQueue(Protocol):
         new generation, in which every message is unindexed."""
         ...
 
+    async def renew(self, fingerprint: str) -> Generation:
+        """Begin a new generation although the fingerprint is the same, because the index was lost: every message is
+        unindexed, and none is set aside."""
+        ...
+
+    async def indexed_chunks(self, generation: Generation) -> int:
+        """How many chunks belong to messages that are marked indexed. The index holds at least as many vectors, or it
+        was lost."""
+        ...
+
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         """Chunks of unindexed messages that are due, whole messages, oldest first, all sessions; at most about `limit`."""
         ...
@@ -271,6 +281,14 @@ class TokenCounter(Protocol):
 
     def count(self, text: str, model: str | None) -> int:
         """Tokens of a text. Linear time whatever the text; special-token text is ordinary text."""
+        ...
+
+    def head(self, text: str, tokens: int, model: str | None) -> str:
+        """The longest beginning of a text that costs at most so many tokens, cut between graphemes."""
+        ...
+
+    def tail(self, text: str, tokens: int, model: str | None) -> str:
+        """The longest end of a text that costs at most so many tokens, cut between graphemes."""
         ...
 
     def encoding_name(self, model: str | None) -> str:

@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     )
     receipts_kept: Positive = Field(50, description="Receipts kept for each session.")
 
+    # for tests
+    faults: str | None = Field(None, description="For tests only: a JSON object of faults in force; opens `PUT /_faults`.")
+
 
 def load(overrides: Mapping[str, Any] | None = None) -> Settings:
     """Read the settings from `overrides` (the command line), then the environment, then the defaults.

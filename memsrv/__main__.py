@@ -1,0 +1,5 @@
+"""`python -m memsrv` is the command `memsrv`."""
+
+from memsrv.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""One vendor each, behind one port each: `<port>_<vendor>`."""

@@ -1,0 +1,212 @@
+"""What is asked of Chroma, and nothing else: blocking calls in our nouns, for `vectors_chroma` to make in threads.
+
+(1) Every error of Chroma leaves as IndexDown (`errors_mapped`).
+(2) No text and nothing a client sent reaches Chroma: an id is a chunk's number, metadata are tenant and session number.
+(3) Tenant and session of each row are checked here again, whatever Chroma's filter let through.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import chromadb
+import httpx
+import numpy as np
+from chromadb.config import Settings
+from chromadb.errors import ChromaError, NotFoundError
+
+from memsrv.errors import IndexDown
+from memsrv.model import Generation, PendingChunk, Scope
+
+PREFIX = "memsrv-"
+ROWS_PER_CALL = 1000
+SESSIONS_PER_FILTER = 2000
+"""Chroma's store takes some 30,000 variables in one statement, no more."""
+SERVER_TIMEOUT = httpx.Timeout(15.0, connect=3.0)
+HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200}
+
+Place = tuple[str, int]
+"""Tenant and session number."""
+
+
+@contextmanager
+def errors_mapped(hint: str | None) -> Iterator[None]:
+    """Chroma's errors, those of its HTTP client and its Rust panics as IndexDown.
+
+    The HTTP client raises a bare Exception for an answer it does not know, and ValueError for a server that is not there;
+    a panic's class derives from BaseException and can be known by its name only.
+    """
+    try:
+        yield
+    except BaseException as error:
+        known = isinstance(error, (ChromaError, httpx.HTTPError, OSError, ValueError, sqlite3.Error))
+        if known or type(error) is Exception or type(error).__name__ == "PanicException":
+            raise IndexDown(f"The vector index failed ({type(error).__name__}).", hint) from error
+        raise
+
+
+def embedded(folder: Path) -> Any:
+    """A client of Chroma in this process."""
+    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def connected(url: str, headers: Mapping[str, str]) -> Any:
+    """A client of a Chroma server. Its HTTP session has no time limit of its own and is given one."""
+    parsed = urlsplit(url)
+    secure = parsed.scheme == "https"
+    client = chromadb.HttpClient(
+        host=parsed.hostname or "",
+        port=parsed.port or (443 if secure else 8000),
+        ssl=secure,
+        headers=dict(headers),
+        settings=Settings(anonymized_telemetry=False),
+    )
+    for session in http_sessions(client):
+        session.timeout = SERVER_TIMEOUT
+    return client
+
+
+def disconnect(client: Any) -> None:
+    """Let go of a client, and of its connections, which it would leave open."""
+    client.close()
+    for session in http_sessions(client):
+        session.close()
+
+
+def http_sessions(client: Any) -> list[httpx.Client]:
+    """What a client of a server speaks through: one for data and one for looking after them. They have no public name."""
+    owners = (client, getattr(client, "_admin_client", None))
+    sessions = (getattr(getattr(owner, "_server", None), "_session", None) for owner in owners)
+    return [session for session in sessions if isinstance(session, httpx.Client)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the folders of collections that are gone: Chroma forgets them but leaves them on the disk."""
+    with closing(sqlite3.connect(f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro", uri=True)) as database:
+        living = {id for (id,) in database.execute("SELECT id FROM segments")}
+    for entry in folder.iterdir():
+        if entry.is_dir() and is_uuid(entry.name) and entry.name not in living:
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def is_uuid(name: str) -> bool:
+    """Whether this is a name as Chroma gives them to its folders."""
+    with suppress(ValueError):
+        return str(UUID(name)) == name
+    return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection:
+    """The vectors of one generation."""
+
+    client: Any
+    rows: Any
+    dimension: int
+
+    @classmethod
+    def own(cls, client: Any, generation: Generation, dimension: int) -> "Collection":
+        """This generation's collection; those of others, and one of this name that was built otherwise, are removed."""
+        name = f"{PREFIX}{generation.number}"
+        metadata = {"fingerprint": generation.fingerprint, "dimension": dimension}
+        for other in client.list_collections():
+            if other.name.startswith(PREFIX) and (other.name != name or dict(other.metadata or {}) != metadata):
+                with suppress(NotFoundError):
+                    client.delete_collection(other.name)
+        rows = client.get_or_create_collection(name, metadata=metadata, configuration={"hnsw": HNSW}, embedding_function=None)
+        return cls(client, rows, dimension)
+
+    def count(self) -> int:
+        """Vectors in it."""
+        return int(self.rows.count())
+
+    def write(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
+        """Add or overwrite."""
+        for start in range(0, len(chunks), ROWS_PER_CALL):
+            part = chunks[start : start + ROWS_PER_CALL]
+            self.rows.upsert(
+                ids=[str(chunk.number) for chunk in part],
+                embeddings=vectors[start : start + ROWS_PER_CALL],
+                metadatas=[{"tenant": chunk.tenant, "session": chunk.session_number} for chunk in part],
+            )
+
+    def erase(self, numbers: Sequence[int]) -> None:
+        """Take out; each must be there."""
+        for part in parts(numbers):
+            self.rows.delete(ids=[str(number) for number in part])
+
+    def places(self, numbers: Sequence[int]) -> dict[int, Place]:
+        """Where those chunks belong that are there."""
+        found: dict[int, Place] = {}
+        for part in parts(numbers):
+            answer = self.rows.get(ids=[str(number) for number in part], include=["metadatas"])
+            found.update(zip(map(int, answer["ids"]), map(place, answer["metadatas"]), strict=True))
+        return found
+
+    def listing(self, tenant: str, sessions: Sequence[int], limit: int) -> dict[int, list[int]] | None:
+        """The chunk numbers of each session; None if there are more than `limit` in all.
+
+        Not read in pages: a page would shift under a write, and a row that was missed would stay missed.
+        """
+        listed: dict[int, list[int]] = {number: [] for number in sessions}
+        room = limit
+        for part in parts(sessions, SESSIONS_PER_FILTER):
+            answer = self.rows.get(where=among(part), include=["metadatas"], limit=room + 1)
+            room -= len(answer["ids"])
+            if room < 0:
+                return None
+            for id, (owner, session) in zip(answer["ids"], map(place, answer["metadatas"]), strict=True):
+                if owner == tenant and session in listed:
+                    listed[session].append(int(id))
+        return listed
+
+    def vectors(self, numbers: Sequence[int]) -> dict[int, np.ndarray]:
+        """Vectors by chunk number; those that are gone are left out."""
+        found: dict[int, np.ndarray] = {}
+        for part in parts(numbers):
+            answer = self.rows.get(ids=[str(number) for number in part], include=["embeddings"])
+            found.update(zip(map(int, answer["ids"]), np.asarray(answer["embeddings"], np.float32), strict=True))
+        return found
+
+    def nearest(self, scope: Scope, vector: np.ndarray, limit: int) -> dict[int, float]:
+        """The cosines of about the nearest `limit` chunks of the scope (of each part of it, if it has very many sessions)."""
+        sessions = set(scope.session_numbers)
+        scores: dict[int, float] = {}
+        for part in parts(scope.session_numbers, SESSIONS_PER_FILTER):
+            answer = self.rows.query(
+                query_embeddings=vector[None, :], n_results=limit, where=among(part), include=["distances", "metadatas"]
+            )
+            hits = zip(answer["ids"][0], map(place, answer["metadatas"][0]), answer["distances"][0], strict=True)
+            scores.update(
+                (int(id), 1.0 - distance) for id, (owner, at), distance in hits if owner == scope.tenant and at in sessions
+            )
+        return scores
+
+    def cosines(self, scope: Scope, vector: np.ndarray, numbers: Sequence[int]) -> dict[int, float]:
+        """The exact cosines of those of these chunks that are there and in the scope."""
+        sessions = set(scope.session_numbers)
+        inside = [number for number, (owner, at) in self.places(numbers).items() if owner == scope.tenant and at in sessions]
+        return {number: float(row @ vector) for number, row in self.vectors(inside).items()}
+
+
+def place(metadata: Mapping[str, Any]) -> Place:
+    """Where a row belongs."""
+    return str(metadata["tenant"]), int(metadata["session"])
+
+
+def among(sessions: Sequence[int]) -> dict[str, Any]:
+    """Chroma's filter for these sessions."""
+    return {"session": sessions[0]} if len(sessions) == 1 else {"session": {"$in": list(sessions)}}
+
+
+def parts(numbers: Sequence[int], size: int = ROWS_PER_CALL) -> Iterator[list[int]]:
+    """Lists of at most `size` numbers, in order, each number once."""
+    held = list(dict.fromkeys(numbers))
+    for start in range(0, len(held), size):
+        yield held[start : start + size]

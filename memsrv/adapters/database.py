@@ -1,0 +1,247 @@
+"""The SQL store: one writer, a few readers, vendor errors mapped at this one edge.
+
+(1) A write is on the disk when `write` returns: journal in WAL mode, fsync at every commit.
+(2) Writes that wait together are committed together, each in a savepoint: one fsync for all, and one that fails takes
+    nothing of the others with it.
+(3) Writes happen one after the other, in the order of the calls; a read sees one committed state.
+(4) Deleted text leaves the files soon after; a note in the same transaction sees to it, also after a crash.
+(5) A schema that this version does not know is never touched.
+
+The tables and statements of the other adapters are plain SQL; what only SQLite knows is in `sqlite`.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import structlog
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from memsrv.adapters import sqlite
+from memsrv.errors import CannotStart, MemsrvError
+
+T = TypeVar("T")
+log = structlog.get_logger()
+
+HEAD = "0001"  # the newest revision in memsrv/migrations, here so that a start need not load Alembic
+READERS = 4
+MAX_TOGETHER = 64  # writes in one commit
+RETRY_PAUSES_S = (0.05, 0.2, 1.0, 10.0)  # before each new try to purge; the last one repeats
+REST = 20  # a purge is followed by a rest so many times as long: at most a twentieth of the time goes into purging
+VACUUM_UPTO_BYTES = 256_000_000  # what is vacuumed unasked: the writer stands still for about two seconds
+
+
+@dataclass(slots=True)
+class Write:
+    """One write on its way. `settled` once a commit holds its outcome; `alone` after a commit that failed for all."""
+
+    run: Callable[[Connection], Any]
+    answer: Any = None
+    refusal: MemsrvError | None = None
+    settled: bool = False
+    alone: bool = False
+    given_up: bool = False
+
+
+class Database:
+    """The SQLite file of a data folder. `write` and `read` raise StoreDown and DiskFull besides what their function raises."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._writing = sqlite.engine(folder, "BEGIN IMMEDIATE", connections=1)
+        self._reading = sqlite.engine(folder, "BEGIN", connections=READERS)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="sql-writer")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sql-reader")
+        self._waiting: deque[Write] = deque()
+        self._erased = False
+        self._purging: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, folder: Path) -> Self:
+        """Open the file, made if it is missing, and bring its schema up to date. Raises CannotStart."""
+        sqlite.check_version(sqlite3.sqlite_version_info)
+        database = cls(folder)
+        try:
+            if await database._on_writer(database._prepare):
+                database._purge_soon()  # what a server that was killed has left
+        except CannotStart:
+            await database.close()
+            raise
+        return database
+
+    async def close(self) -> None:
+        """Let the writes in hand end, then close; the journal goes, and the traces of what was deleted."""
+        if self._purging is not None and not self._purging.done():
+            self._purging.cancel()
+            await self._on_writer(self._purge, VACUUM_UPTO_BYTES)
+        for pool in (self._writer, self._readers):
+            await asyncio.to_thread(pool.shutdown)
+        self._reading.dispose()
+        self._writing.dispose()
+
+    async def write(self, run: Callable[[Connection], T], *, erases: bool = False) -> T:
+        """Run the function in a transaction; what it did is durable when this returns, or undone when this raises.
+
+        The function may be run more than once, so it has no effect but on the connection. `erases`: it deletes text
+        that must leave the files too; this is seen to soon after.
+        """
+        write = Write(partial(run_erasing, run) if erases else run)
+        self._waiting.append(write)
+        try:
+            answer: T = await self._on_writer(self._take_turn, write)
+            return answer
+        finally:
+            write.given_up = not write.settled
+            if erases:
+                self._purge_soon()
+
+    async def read(self, run: Callable[[Connection], T]) -> T:
+        """Run the function on one committed state of the database."""
+        return await asyncio.wrap_future(self._readers.submit(self._read, run))
+
+    async def purge(self, *, upto_bytes: int | None = None) -> None:
+        """Take what was deleted out of the files; returns when it is done. Writes wait meanwhile, a second or so for each
+        100 MB. A file of more than `upto_bytes` only has its journal emptied."""
+        for pause_s in chain(RETRY_PAUSES_S, repeat(RETRY_PAUSES_S[-1])):
+            if await self._on_writer(self._purge, upto_bytes):
+                return
+            await asyncio.sleep(pause_s)
+
+    async def _on_writer(self, run: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.wrap_future(self._writer.submit(run, *arguments))
+
+    def _purge_soon(self) -> None:
+        self._erased = True
+        if self._purging is None or self._purging.done():
+            self._purging = asyncio.create_task(self._purge_all())
+
+    async def _purge_all(self) -> None:
+        while self._erased:
+            self._erased = False
+            began = time.monotonic()
+            await self.purge(upto_bytes=VACUUM_UPTO_BYTES)
+            await asyncio.sleep(REST * (time.monotonic() - began))
+
+    # --- in the threads ---------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> bool:
+        """Whether traces of deleted text are left from before."""
+        try:
+            with self._writing.begin() as connection:
+                migrate(connection)
+        except DBAPIError as error:
+            raise CannotStart(f"The file {sqlite.FILE} in the data folder cannot be used: {error.orig}.") from error
+        return sqlite.on_driver(self._writing, sqlite.has_traces)
+
+    def _read(self, run: Callable[[Connection], T]) -> T:
+        with self._mapped(), self._reading.begin() as connection:
+            return run(connection)
+
+    def _take_turn(self, write: Write) -> Any:
+        """Commit this write with those that wait behind it, unless an earlier turn has done so already."""
+        if not write.settled and not write.alone:
+            self._commit_together(self._next_batch())
+        if not write.settled:
+            with self._mapped(), self._writing.begin() as connection:
+                return write.run(connection)
+        if write.refusal is not None:
+            raise write.refusal
+        return write.answer
+
+    def _next_batch(self) -> list[Write]:
+        batch: list[Write] = []
+        while self._waiting and len(batch) < MAX_TOGETHER:
+            write = self._waiting.popleft()
+            if not write.given_up:
+                batch.append(write)
+        return batch
+
+    def _commit_together(self, batch: list[Write]) -> None:
+        """Run each in a savepoint. When the database or our own code fails, nothing is settled: each tries alone then,
+        so that an error meets the one it belongs to."""
+        for write in batch:
+            write.alone = True
+        if len(batch) < 2:
+            return
+        try:
+            with self._writing.begin() as connection:
+                for write in batch:
+                    run_in_savepoint(connection, write)
+        except (
+            SQLAlchemyError,
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ):
+            return
+        for write in batch:
+            write.settled = True
+
+    def _purge(self, upto_bytes: int | None) -> bool:
+        """Whether it is done; not if a reader or a full disk stands in the way."""
+        size_bytes = (self._folder / sqlite.FILE).stat().st_size
+        if upto_bytes is not None and size_bytes > upto_bytes:
+            log.warning("not_vacuumed", size_bytes=size_bytes, most_bytes=upto_bytes)
+            return sqlite.on_driver(self._writing, sqlite.empty_journal)
+        return sqlite.on_driver(self._writing, sqlite.purge)
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise sqlite.in_our_words(error, self._folder) from error
+
+
+def run_erasing(run: Callable[[Connection], T], connection: Connection) -> T:
+    """Run a function that deletes text, and note that traces of it are left in the files."""
+    answer = run(connection)
+    sqlite.note_traces(connection)
+    return answer
+
+
+def run_in_savepoint(connection: Connection, write: Write) -> None:
+    """Note the function's answer, or its refusal and undo what it did. Other errors go on."""
+    write.answer = write.refusal = None
+    try:
+        with connection.begin_nested():
+            write.answer = write.run(connection)
+    except MemsrvError as refusal:
+        write.refusal = refusal
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the schema to HEAD, inside the caller's transaction. Raises CannotStart for one that is newer or foreign."""
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" not in tables and tables:
+        raise CannotStart(f"The file {sqlite.FILE} in the data folder is another program's database.")
+    stored = connection.scalar(text("SELECT version_num FROM alembic_version")) if tables else None
+    if stored == HEAD:
+        return
+    from alembic import command, config, script, util  # only a changed schema pays for loading it
+
+    settings = config.Config()
+    settings.set_main_option("script_location", str(Path(__file__).parent.parent / "migrations").replace("%", "%%"))
+    settings.attributes["connection"] = connection
+    try:
+        script.ScriptDirectory.from_config(settings).get_revision(stored or HEAD)
+    except util.CommandError:
+        raise CannotStart(
+            f"The database has schema {stored}, this version knows up to {HEAD}: it was made by a newer memsrv.",
+            "Install the newer memsrv again, or choose another folder with --data-dir.",
+        ) from None
+    command.upgrade(settings, HEAD)

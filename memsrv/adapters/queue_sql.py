@@ -1,0 +1,261 @@
+"""The indexer's work list over SQL.
+
+(1) A message waits while its generation is older than the newest; only `mark_indexed` lifts it, and only when every
+    one of its chunks was marked.
+(2) A vector whose chunk is gone is on the list of removals: put there by the transaction that took the chunk out, and
+    once more by `mark_indexed` if the vector was made meanwhile.
+(3) A message of thousands of chunks is handed out in parts and leaves room for others.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+
+from memsrv.adapters.database import Database
+from memsrv.adapters.schema import (
+    chunks,
+    current_generation,
+    generations,
+    messages,
+    now_micros,
+    sessions,
+    slices,
+    vector_removals,
+    without_nul,
+)
+from memsrv.model import Generation, PendingChunk, Said
+
+BEFORE = 2  # pieces of talk that are embedded with a chunk
+SPEAKING = ("user", "assistant", "tool")
+RETRY_S = 1.0
+LONGEST_RETRY_S = 300.0
+
+
+class SqlIndexQueue:
+    """Which chunks still wait for a vector, and which vectors must go."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
+        """The current generation for this fingerprint, and whether it is new."""
+
+        def run(connection: Connection) -> tuple[Generation, bool]:
+            newest = select(generations).order_by(generations.c.number.desc()).limit(1)
+            row = connection.execute(newest).one_or_none()
+            if row is not None and row.fingerprint == fingerprint:
+                return Generation(row.number, row.fingerprint), False
+            return begin_generation(connection, fingerprint), True
+
+        return await self._database.write(run)
+
+    async def renew(self, fingerprint: str) -> Generation:
+        """Begin a new generation although the fingerprint is the same."""
+        return await self._database.write(lambda connection: begin_generation(connection, fingerprint))
+
+    async def indexed_chunks(self, generation: Generation) -> int:
+        """How many chunks belong to messages that are marked indexed."""
+        query = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(
+            messages.c.set_aside.is_(False), messages.c.generation == generation.number
+        )
+        return int(await self._database.read(lambda connection: connection.scalar(query)) or 0)
+
+    async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
+        """Chunks of unindexed messages that are due, oldest first; a message of more than half the limit in parts."""
+
+        def run(connection: Connection) -> list[PendingChunk]:
+            due = due_messages(connection, generation.number, limit)
+            return [
+                pending
+                for message, room in shared(due, limit)
+                for pending in waiting_chunks(connection, message, generation.number, room)
+            ]
+
+        return await self._database.read(run)
+
+    async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
+        """The vectors of these chunks are in the index; those whose chunk is gone meanwhile must leave it."""
+        numbers = [chunk.number for chunk in chunks]
+        touched = sorted({chunk.message_number for chunk in chunks})
+
+        def run(connection: Connection) -> None:
+            list_removals(connection, gone(connection, numbers))
+            mark(connection, generation.number, numbers, touched)
+
+        await self._database.write(run)
+
+    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
+        """Count a failed attempt; the message waits twice as long each time, or is set aside for this generation."""
+
+        def run(connection: Connection) -> None:
+            here = messages.c.number == message_number
+            attempts = connection.scalar(select(messages.c.attempts).where(here))
+            if attempts is None:
+                return  # deleted meanwhile
+            wait_s = min(RETRY_S * 2 ** min(attempts, 30), LONGEST_RETRY_S)
+            retry_at = now_micros() + int(wait_s * 1_000_000)
+            values = {"attempts": attempts + 1, "retry_at": retry_at, "reason": without_nul(reason), "set_aside": set_aside}
+            connection.execute(update(messages).where(here).values(values))
+
+        await self._database.write(run)
+
+    async def removals(self, limit: int) -> list[int]:
+        """Numbers of chunks whose vectors must be removed."""
+        query = select(vector_removals.c.chunk_number).order_by(vector_removals.c.chunk_number).limit(limit)
+        return list(await self._database.read(lambda connection: connection.scalars(query).all()))
+
+    async def clear_removals(self, chunk_numbers: Sequence[int]) -> None:
+        """These are removed."""
+        await self._database.write(lambda connection: unlist_removals(connection, chunk_numbers))
+
+    async def backlog(self) -> tuple[int, int]:
+        """How many messages are unindexed and how many are set aside, over all tenants."""
+        unindexed = select(func.count()).select_from(messages).where(*waiting()).scalar_subquery()
+        set_aside = select(func.count()).select_from(messages).where(messages.c.set_aside).scalar_subquery()
+        row = await self._database.read(lambda connection: connection.execute(select(unindexed, set_aside)).one())
+        return row[0], row[1]
+
+    async def next_due_s(self) -> float | None:
+        """Seconds until a waiting message is due again (0 if one is), or None if none waits."""
+        query = select(func.min(messages.c.retry_at)).where(*waiting())
+        due_at = await self._database.read(lambda connection: connection.scalar(query))
+        return None if due_at is None else max(0.0, (due_at - now_micros()) / 1_000_000)
+
+
+def begin_generation(connection: Connection, fingerprint: str) -> Generation:
+    """Insert it, and give every message that failed before a fresh start."""
+    connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=now_micros()))
+    failed = messages.c.set_aside | (messages.c.attempts > 0)
+    connection.execute(update(messages).where(failed).values(attempts=0, retry_at=0, reason=None, set_aside=False))
+    number = connection.scalar(select(func.max(generations.c.number)))
+    assert number is not None
+    return Generation(number, fingerprint)
+
+
+# --- handing out ----------------------------------------------------------------------------------------------------
+
+
+def waiting() -> tuple[ColumnElement[bool], ...]:
+    """Messages that the newest generation misses and that are not set aside."""
+    return messages.c.set_aside.is_(False), messages.c.generation < current_generation()
+
+
+def due_messages(connection: Connection, generation: int, limit: int) -> list[Row[Any]]:
+    """The oldest `limit` messages that wait and are due.
+
+    One query for each older generation (there are few): inside one, the index has them in order already.
+    """
+    names = ("number", "session_number", "position", "chunk_count", "role", "name")
+    columns = (*(messages.c[name] for name in names), sessions.c.tenant)
+    found: list[Row[Any]] = []
+    older = messages.c.set_aside.is_(False) & (messages.c.generation < generation)
+    least = connection.scalar(select(func.min(messages.c.generation)).where(older))
+    while least is not None:
+        here = messages.c.set_aside.is_(False) & (messages.c.generation == least) & (messages.c.retry_at <= now_micros())
+        query = select(*columns).join(sessions, sessions.c.number == messages.c.session_number)
+        found.extend(connection.execute(query.where(here).order_by(messages.c.number).limit(limit)))
+        least = connection.scalar(select(func.min(messages.c.generation)).where(older, messages.c.generation > least))
+    return sorted(found, key=lambda row: row.number)[:limit]
+
+
+def shared(due: Sequence[Row[Any]], limit: int) -> list[tuple[Row[Any], int]]:
+    """Messages with the number of chunks each may hand out, about `limit` in all.
+
+    Giants (more than half the limit) share what the others leave, but never less than half, so that neither stops the other.
+    """
+    half = max(1, limit // 2)
+    giants = [row for row in due if row.chunk_count > half]
+    chosen: list[tuple[Row[Any], int]] = []
+    room = limit - half if giants else limit
+    for row in due:
+        if row.chunk_count <= half and room > 0:
+            chosen.append((row, row.chunk_count))
+            room -= row.chunk_count
+    room = limit - sum(share for _, share in chosen)
+    for row in giants:
+        if room > 0:
+            chosen.append((row, min(row.chunk_count, room)))
+            room -= row.chunk_count
+    return chosen
+
+
+def waiting_chunks(connection: Connection, message: Row[Any], generation: int, room: int) -> list[PendingChunk]:
+    """The first `room` chunks of a message that wait, each with what was said before it."""
+    waits = (chunks.c.message_number == message.number) & (chunks.c.generation < generation)
+    first = connection.scalar(select(func.min(chunks.c.ordinal)).where(waits))
+    if first is None:
+        return []
+    nearby = (
+        select(chunks.c.number, chunks.c.ordinal, chunks.c.text, chunks.c.generation)
+        .where(chunks.c.message_number == message.number, chunks.c.ordinal >= first - BEFORE)
+        .order_by(chunks.c.ordinal)
+        .limit(BEFORE + room)
+    )
+    rows = connection.execute(nearby).all()
+    speaker = message.name or message.role
+    earlier = said_before(connection, message, BEFORE - min(first, BEFORE))
+    said = [*earlier, *(Said(speaker, row.text) for row in rows)]
+    offset = len(earlier)
+    return [
+        PendingChunk(
+            number=row.number,
+            session_number=message.session_number,
+            message_number=message.number,
+            tenant=message.tenant,
+            said=said[offset + index],
+            before=tuple(said[max(0, offset + index - BEFORE) : offset + index]),
+        )
+        for index, row in enumerate(rows)
+        if row.generation < generation
+    ][:room]
+
+
+def said_before(connection: Connection, message: Row[Any], count: int) -> list[Said]:
+    """The last chunk of each of the `count` messages before this one that say something, in order."""
+    if count == 0:
+        return []
+    query = (
+        select(messages.c.role, messages.c.name, chunks.c.text)
+        .join(chunks, (chunks.c.message_number == messages.c.number) & (chunks.c.ordinal == messages.c.chunk_count - 1))
+        .where(messages.c.session_number == message.session_number, messages.c.position < message.position)
+        .where(messages.c.chunk_count > 0, messages.c.role.in_(SPEAKING))
+        .order_by(messages.c.position.desc())
+        .limit(count)
+    )
+    return [Said(row.name or row.role, row.text) for row in reversed(connection.execute(query).all())]
+
+
+# --- marking --------------------------------------------------------------------------------------------------------
+
+
+def gone(connection: Connection, numbers: Sequence[int]) -> list[int]:
+    """Those of the chunks that are no longer there."""
+    there: set[int] = set()
+    for part in slices(numbers):
+        there.update(connection.scalars(select(chunks.c.number).where(chunks.c.number.in_(part))))
+    return [number for number in numbers if number not in there]
+
+
+def mark(connection: Connection, generation: int, numbers: Sequence[int], message_numbers: Sequence[int]) -> None:
+    """Mark chunks, then those of the messages that have none left unmarked."""
+    for part in slices(numbers):
+        connection.execute(update(chunks).where(chunks.c.number.in_(part)).values(generation=generation))
+    unmarked = (
+        select(chunks.c.number).where(chunks.c.message_number == messages.c.number, chunks.c.generation < generation).exists()
+    )
+    done = {"generation": generation, "attempts": 0, "retry_at": 0, "reason": None}
+    for part in slices(message_numbers):
+        whole = messages.c.number.in_(part) & messages.c.generation.is_not(None) & ~unmarked
+        connection.execute(update(messages).where(whole).values(done))
+
+
+def list_removals(connection: Connection, numbers: Sequence[int]) -> None:
+    unlist_removals(connection, numbers)  # some may be on the list already
+    if numbers:
+        connection.execute(insert(vector_removals), [{"chunk_number": number} for number in numbers])
+
+
+def unlist_removals(connection: Connection, numbers: Sequence[int]) -> None:
+    for part in slices(numbers):
+        connection.execute(delete(vector_removals).where(vector_removals.c.chunk_number.in_(part)))

@@ -1,0 +1,202 @@
+"""The tables, for every SQL database, and the small conversions that their columns need.
+
+Times are integers, microseconds since 1970 in UTC. JSON is text in pure ASCII, so that a payload with NUL or with text
+that no database would take comes back as it was sent. Numbers of sessions, messages and chunks are never used again.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    ScalarSelect,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    select,
+)
+
+T = TypeVar("T")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+SLICE = 500  # values in one IN (...): far below every database's limit on variables
+
+metadata = MetaData()
+Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
+
+
+def numbered() -> Column[int]:
+    """A primary key that is never used again."""
+    return Column("number", Number, primary_key=True, autoincrement=True)
+
+
+def of_session(**options: Any) -> Column[int]:
+    """A reference to a session; the row goes with it."""
+    return Column("session_number", Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False, **options)
+
+
+sessions = Table(
+    "sessions",
+    metadata,
+    numbered(),
+    Column("tenant", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("owner", Text),
+    Column("settings", Text, nullable=False),
+    Column("meta", Text, nullable=False),
+    Column("last_position", Number, nullable=False),
+    Column("last_chunk", Number, nullable=False),  # with `rewrites`: tells a cache of the chunks whether it is fresh
+    Column("rewrites", Number, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    UniqueConstraint("tenant", "name"),
+    Index("sessions_by_owner", "tenant", "owner"),
+    sqlite_autoincrement=True,
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    numbered(),
+    of_session(),
+    Column("position", Number, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("name", Text),
+    Column("sent_at", BigInteger, nullable=False),
+    Column("stored_at", BigInteger, nullable=False),
+    Column("metadata", Text),
+    Column("digest", Text, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    Column("generation", Number),  # the newest that holds all its chunks; NULL: there is nothing to index
+    Column("attempts", Integer, nullable=False),
+    Column("retry_at", BigInteger, nullable=False),
+    Column("reason", Text),
+    Column("set_aside", Boolean, nullable=False),
+    UniqueConstraint("session_number", "position"),
+    UniqueConstraint("session_number", "id"),
+    Index("messages_waiting", "set_aside", "generation", "number", "retry_at", "chunk_count"),
+    Index("messages_waiting_by_session", "session_number", "set_aside", "generation", "chunk_count"),
+    sqlite_autoincrement=True,
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    numbered(),
+    Column("message_number", Number, ForeignKey("messages.number", ondelete="CASCADE"), nullable=False),
+    Column("session_number", Number, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("begins", Integer, nullable=False),
+    Column("ends", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    Column("generation", Number, nullable=False),
+    UniqueConstraint("message_number", "ordinal"),
+    Index("chunks_waiting", "message_number", "generation", "ordinal"),
+    Index("chunks_by_session", "session_number", "number"),
+    sqlite_autoincrement=True,
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    numbered(),
+    of_session(),
+    Column("id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    UniqueConstraint("session_number", "id"),
+    sqlite_autoincrement=True,
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    of_session(primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("covers_upto", Number, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("stale", Boolean, nullable=False),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    numbered(),
+    of_session(),
+    Column("id", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    UniqueConstraint("session_number", "id"),
+    sqlite_autoincrement=True,
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    of_session(primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+)
+
+generations = Table(
+    "generations",
+    metadata,
+    numbered(),
+    Column("fingerprint", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+vector_removals = Table("vector_removals", metadata, Column("chunk_number", Number, primary_key=True, autoincrement=False))
+
+
+def current_generation() -> ScalarSelect[int]:
+    """The newest generation as SQL; 1, the first there will be, while there is none."""
+    return select(func.coalesce(func.max(generations.c.number), 1)).scalar_subquery()
+
+
+def to_micros(moment: datetime) -> int:
+    """An aware time as a column holds it."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def to_moment(micros: int) -> datetime:
+    """A column's time as the rest of the server knows it."""
+    return EPOCH + micros * MICROSECOND
+
+
+def now_micros() -> int:
+    """This moment as a column holds it."""
+    return to_micros(datetime.now(UTC))
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON in ASCII."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def without_nul(text: str) -> str:
+    """Text that every database takes: PostgreSQL has no NUL, so its picture stands in for it."""
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The values in runs of at most SLICE."""
+    for start in range(0, len(values), SLICE):
+        yield values[start : start + SLICE]

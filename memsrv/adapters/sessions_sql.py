@@ -1,0 +1,208 @@
+"""Sessions over SQL: settings, meta and pins; forgetting a session whole.
+
+(1) Forgetting lists every vector of the session for removal in the same transaction; the rest goes by cascade.
+(2) A name that was forgotten can be used again and starts empty, under another number.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select, update
+
+from memsrv.adapters.database import Database
+from memsrv.adapters.schema import (
+    chunks,
+    current_generation,
+    messages,
+    now_micros,
+    pins,
+    receipts,
+    sessions,
+    to_json,
+    to_moment,
+    vector_removals,
+    without_nul,
+)
+from memsrv.errors import PinNotFound, SessionNotFound
+from memsrv.model import Meta, Pin, Scope, Session, SessionCounts, SessionKey
+
+
+class SqlSessions:
+    """Sessions with their settings, meta and pins."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def find(self, key: SessionKey) -> Session:
+        """The session, else SessionNotFound."""
+        return await self._database.read(lambda connection: session_of(session_row(connection, key)))
+
+    async def save(
+        self,
+        key: SessionKey,
+        *,
+        owner: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        meta: Meta | None = None,
+    ) -> Session:
+        """Make the session if it is new; set what is given, whole; leave what is None."""
+        now = now_micros()
+        given = {
+            "owner": owner,
+            "settings": None if settings is None else to_json(settings),
+            "meta": None if meta is None else meta_json(meta),
+        }
+        values = {name: value for name, value in given.items() if value is not None}
+
+        def run(connection: Connection) -> Session:
+            number = session_row(connection, key, made_at=now).number
+            if values:
+                connection.execute(update(sessions).where(sessions.c.number == number).values(values | {"changed_at": now}))
+            return session_of(session_row(connection, key))
+
+        return await self._database.write(run)
+
+    async def listing(self, tenant: str, *, owner: str | None, after: str | None, limit: int) -> list[Session]:
+        """Sessions of a tenant (and owner) in order of name, after the given name."""
+        query = select(sessions).where(sessions.c.tenant == tenant).order_by(sessions.c.name).limit(limit)
+        if owner is not None:
+            query = query.where(sessions.c.owner == owner)
+        if after is not None:
+            query = query.where(sessions.c.name > after)
+        return await self._database.read(lambda connection: [session_of(row) for row in connection.execute(query)])
+
+    async def counts(self, session_number: int) -> SessionCounts:
+        """What the session holds; `pending_index` counts the chunks that wait for their vectors."""
+        of_session = messages.c.session_number == session_number
+        waits = (of_session, messages.c.set_aside.is_(False), messages.c.generation < current_generation())
+        owed = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(*waits)
+        paid = (  # only a message of several chunks can have some of them in the index
+            select(func.count())
+            .select_from(messages.join(chunks, chunks.c.message_number == messages.c.number))
+            .where(*waits, messages.c.chunk_count > 1, chunks.c.generation >= current_generation())
+        )
+        query = select(
+            select(func.count()).select_from(messages).where(of_session).scalar_subquery(),
+            select(func.count()).select_from(chunks).where(chunks.c.session_number == session_number).scalar_subquery(),
+            owed.scalar_subquery() - paid.scalar_subquery(),
+            select(func.count()).select_from(messages).where(of_session, messages.c.set_aside).scalar_subquery(),
+        )
+        return await self._database.read(lambda connection: SessionCounts(*connection.execute(query).one()))
+
+    async def forget(self, key: SessionKey) -> None:
+        """Delete the session and all that hangs on it. Raises SessionNotFound."""
+
+        def run(connection: Connection) -> None:
+            number = session_row(connection, key).number
+            vectors = select(chunks.c.number).where(chunks.c.session_number == number)
+            connection.execute(insert(vector_removals).from_select(["chunk_number"], vectors))
+            drop_receipts(connection, number, mentioning=key.name)
+            connection.execute(delete(chunks).where(chunks.c.session_number == number))  # faster than a cascade by message
+            connection.execute(delete(sessions).where(sessions.c.number == number))
+
+        await self._database.write(run, erases=True)
+
+    async def scope(self, session: Session, *, owner_wide: bool) -> Scope:
+        """The session's own scope, or that of all sessions of its owner (alone if it has none)."""
+        tenant = session.key.tenant
+        if not owner_wide or session.owner is None:
+            return Scope(tenant, (session.number,))
+        query = (
+            select(sessions.c.number)
+            .where(sessions.c.tenant == tenant, sessions.c.owner == session.owner)
+            .order_by(sessions.c.number)
+        )
+        numbers = await self._database.read(lambda connection: connection.scalars(query).all())
+        return Scope(tenant, tuple(numbers))
+
+    async def pins(self, session_number: int) -> list[Pin]:
+        """Pins, oldest first."""
+        query = select(pins).where(pins.c.session_number == session_number).order_by(pins.c.number)
+        return await self._database.read(lambda connection: [pin_of(row) for row in connection.execute(query)])
+
+    async def add_pin(self, session_number: int, text: str, kind: str) -> Pin:
+        """Pin a text; pinning the same text again answers the pin that is there. Raises SessionNotFound."""
+        id, kept = f"p_{secrets.token_hex(8)}", without_nul(text)
+
+        def run(connection: Connection) -> Pin:
+            same = select(pins).where(pins.c.session_number == session_number, pins.c.text == kept)
+            if (known := connection.execute(same).first()) is not None:
+                return pin_of(known)
+            require_session(connection, session_number)
+            values = {"session_number": session_number, "id": id, "text": kept, "kind": kind, "made_at": now_micros()}
+            connection.execute(insert(pins).values(values))
+            return pin_of(connection.execute(same).one())
+
+        return await self._database.write(run)
+
+    async def remove_pin(self, session_number: int, id: str) -> None:
+        """Take a pin out, else PinNotFound."""
+
+        def run(connection: Connection) -> None:
+            gone = connection.execute(delete(pins).where(pins.c.session_number == session_number, pins.c.id == id))
+            if not gone.rowcount:
+                raise PinNotFound(f"There is no pin {id!r} in this session.")
+
+        await self._database.write(run, erases=True)
+
+
+def session_row(connection: Connection, key: SessionKey, *, made_at: int | None = None) -> Row[Any]:
+    """The session's row, held until the transaction ends; made if a time is given, else SessionNotFound if it is not there."""
+    query = select(sessions).where(sessions.c.tenant == key.tenant, sessions.c.name == key.name)
+    row = connection.execute(query.with_for_update()).one_or_none()
+    if row is not None:
+        return row
+    if made_at is None:
+        raise SessionNotFound(f"There is no session {key.name!r}.")
+    counters = {"last_position": 0, "last_chunk": 0, "rewrites": 0, "made_at": made_at, "changed_at": made_at}
+    texts = {"tenant": key.tenant, "name": key.name, "settings": "{}", "meta": "{}"}
+    connection.execute(insert(sessions).values(texts | counters))
+    return connection.execute(query).one()
+
+
+def require_session(connection: Connection, session_number: int) -> None:
+    """Raise SessionNotFound if the session was forgotten meanwhile."""
+    query = select(sessions.c.number).where(sessions.c.number == session_number)
+    if connection.scalar(query.with_for_update()) is None:
+        raise SessionNotFound("The session was deleted meanwhile.")
+
+
+def drop_receipts(connection: Connection, session_number: int, *, mentioning: str) -> None:
+    """Delete the receipts, of this session and of the owner's others, that mention an id or a name."""
+    own = select(sessions.c.tenant, sessions.c.owner).where(sessions.c.number == session_number).subquery()
+    reach = select(sessions.c.number).where(
+        or_(sessions.c.number == session_number, and_(sessions.c.tenant == own.c.tenant, sessions.c.owner == own.c.owner))
+    )
+    mention = receipts.c.body.contains(to_json(mentioning), autoescape=True)
+    connection.execute(delete(receipts).where(receipts.c.session_number.in_(reach), mention))
+
+
+def session_of(row: Row[Any]) -> Session:
+    return Session(
+        number=row.number,
+        key=SessionKey(row.tenant, row.name),
+        owner=row.owner,
+        settings=json.loads(row.settings),
+        meta=Meta(**json.loads(row.meta)),
+        last_position=row.last_position,
+        made_at=to_moment(row.made_at),
+        changed_at=to_moment(row.changed_at),
+    )
+
+
+def meta_json(meta: Meta) -> str:
+    return to_json(
+        {
+            "system_prompt": meta.system_prompt,
+            "profile": meta.profile,
+            "goal": meta.goal,
+            "task_state": meta.task_state,
+            "extra": meta.extra,
+        }
+    )
+
+
+def pin_of(row: Row[Any]) -> Pin:
+    return Pin(id=row.id, text=row.text, kind=row.kind, made_at=to_moment(row.made_at))

@@ -1,0 +1,78 @@
+"""How the transcript's rows read as nouns."""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from memsrv.adapters.schema import chunks, current_generation, messages, sessions, to_moment
+from memsrv.errors import MessageNotFound
+from memsrv.model import Chunk, Message, Span
+
+
+def message_query() -> Select[Any]:
+    """Messages with what a Message needs."""
+    return select(messages, current_generation().label("current"))
+
+
+def message_row(connection: Connection, session_number: int, id: str) -> Row[Any]:
+    """The row of one message, else MessageNotFound."""
+    query = message_query().where(messages.c.session_number == session_number, messages.c.id == id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise MessageNotFound(f"There is no message {id!r} in this session.")
+    return row
+
+
+def message_of(row: Row[Any]) -> Message:
+    return Message(
+        number=row.number,
+        id=row.id,
+        position=row.position,
+        payload=json.loads(row.payload),
+        sent_at=to_moment(row.sent_at),
+        stored_at=to_moment(row.stored_at),
+        metadata=None if row.metadata is None else json.loads(row.metadata),
+        chunk_count=row.chunk_count,
+        indexed=row.generation is None or row.generation >= row.current,
+    )
+
+
+def chunk_query() -> Select[Any]:
+    """Chunks with what a Chunk needs."""
+    return (
+        select(
+            chunks.c.number,
+            chunks.c.session_number,
+            chunks.c.message_number,
+            chunks.c.ordinal,
+            chunks.c.begins,
+            chunks.c.ends,
+            chunks.c.text,
+            sessions.c.name.label("session"),
+            messages.c.id.label("message_id"),
+            messages.c.position,
+            messages.c.role,
+            messages.c.name,
+            messages.c.sent_at,
+        )
+        .join(messages, messages.c.number == chunks.c.message_number)
+        .join(sessions, sessions.c.number == chunks.c.session_number)
+    )
+
+
+def chunk_of(row: Row[Any]) -> Chunk:
+    return Chunk(
+        number=row.number,
+        session_number=row.session_number,
+        session=row.session,
+        message_number=row.message_number,
+        message_id=row.message_id,
+        position=row.position,
+        ordinal=row.ordinal,
+        role=row.role,
+        name=row.name,
+        sent_at=to_moment(row.sent_at),
+        span=Span(row.begins, row.ends),
+        text=row.text,
+    )

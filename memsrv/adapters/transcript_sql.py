@@ -1,0 +1,279 @@
+"""Transcript over SQL.
+
+(1) A batch is one transaction: its messages, their chunks, the session's last position and the idempotency key.
+(2) A position is given once: `last_position` never goes down, not even when the newest message is deleted.
+(3) What an edit or delete takes out is listed for removal from the vector index in the same transaction, and the
+    snapshots that covered it turn stale. The receipts that mention it go, and a deleted message's words leave those
+    snapshots too.
+"""
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
+
+from memsrv.adapters.database import Database
+from memsrv.adapters.schema import (
+    chunks,
+    idempotency,
+    messages,
+    now_micros,
+    sessions,
+    slices,
+    snapshots,
+    to_json,
+    to_micros,
+    vector_removals,
+    without_nul,
+)
+from memsrv.adapters.sessions_sql import drop_receipts, session_of, session_row
+from memsrv.adapters.transcript_rows import chunk_of, chunk_query, message_of, message_query, message_row
+from memsrv.errors import IdempotencyConflict, MessageConflict
+from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
+
+
+class SqlTranscript:
+    """The truth: every message, verbatim, in order."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def append(
+        self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
+    ) -> Appended:
+        """Store all messages or none. Raises MessageConflict and IdempotencyConflict."""
+        arrived_at = now_micros()
+
+        def run(connection: Connection) -> Appended:
+            session = session_row(connection, key, made_at=arrived_at)
+            if (known := answered(connection, session.number, idempotency_key, request_digest)) is not None:
+                return Appended(session_of(session), known)
+            stored = store(connection, session, messages, arrived_at)
+            remember(connection, session.number, idempotency_key, request_digest, stored)
+            return Appended(session_of(session_row(connection, key)), stored)
+
+        return await self._database.write(run)
+
+    async def messages(
+        self, session_number: int, *, after: int = 0, before: int | None = None, limit: int, newest_first: bool = False
+    ) -> list[Message]:
+        """Messages with after < position < before, in order of position (or from the newest back)."""
+        order = messages.c.position.desc() if newest_first else messages.c.position
+        query = message_query().where(messages.c.session_number == session_number, messages.c.position > after)
+        if before is not None:
+            query = query.where(messages.c.position < before)
+        query = query.order_by(order).limit(limit)
+        return await self._database.read(lambda connection: [message_of(row) for row in connection.execute(query)])
+
+    async def message(self, session_number: int, id: str) -> Message:
+        """One message by its id, else MessageNotFound."""
+        return await self._database.read(lambda connection: message_of(message_row(connection, session_number, id)))
+
+    async def replace(self, session_number: int, id: str, new: NewMessage) -> Message:
+        """Put other content in a message's place. Without a `sent_at` the old one stays. Raises MessageNotFound."""
+
+        def run(connection: Connection) -> Message:
+            old = message_row(connection, session_number, id)
+            drop_chunks(connection, old.number)
+            fields = content_fields(new, sent_at=old.sent_at) | waiting_fields(new)
+            connection.execute(update(messages).where(messages.c.number == old.number).values(fields))
+            last_chunk = add_chunks(connection, [(old.number, session_number, new)])
+            covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
+            connection.execute(update(snapshots).where(covering).values(stale=True))
+            drop_receipts(connection, session_number, mentioning=id)
+            rewritten(connection, session_number, last_chunk)
+            return message_of(message_row(connection, session_number, id))
+
+        return await self._database.write(run, erases=True)
+
+    async def delete(self, session_number: int, id: str) -> None:
+        """Take a message out. Raises MessageNotFound."""
+
+        def run(connection: Connection) -> None:
+            old = message_row(connection, session_number, id)
+            drop_chunks(connection, old.number)
+            connection.execute(delete(messages).where(messages.c.number == old.number))
+            covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
+            connection.execute(update(snapshots).where(covering).values(stale=True, text=""))
+            drop_receipts(connection, session_number, mentioning=id)
+            rewritten(connection, session_number, None)
+
+        await self._database.write(run, erases=True)
+
+    async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
+        """Chunks by number; those that are gone or out of the scope are left out."""
+        allowed = frozenset(scope.session_numbers)
+
+        def run(connection: Connection) -> dict[int, Chunk]:
+            rows = [
+                row
+                for part in slices(numbers)
+                for row in connection.execute(chunk_query().where(chunks.c.number.in_(part), sessions.c.tenant == scope.tenant))
+            ]
+            return {row.number: chunk_of(row) for row in rows if row.session_number in allowed}
+
+        return await self._database.read(run)
+
+    async def chunks_of(self, message: Message) -> list[Chunk]:
+        """A message's chunks, in order."""
+        query = chunk_query().where(chunks.c.message_number == message.number).order_by(chunks.c.ordinal)
+        return await self._database.read(lambda connection: [chunk_of(row) for row in connection.execute(query)])
+
+    async def chunks_at(self, session_number: int, positions: Sequence[int]) -> list[Chunk]:
+        """All chunks of the messages at these positions, in order."""
+
+        def run(connection: Connection) -> list[Chunk]:
+            return [
+                chunk_of(row)
+                for part in slices(sorted(set(positions)))
+                for row in connection.execute(
+                    chunk_query()
+                    .where(messages.c.session_number == session_number, messages.c.position.in_(part))
+                    .order_by(messages.c.position, chunks.c.ordinal)
+                )
+            ]
+
+        return await self._database.read(run)
+
+
+# --- appending ------------------------------------------------------------------------------------------------------
+
+
+def answered(connection: Connection, session_number: int, key: str | None, digest: str) -> tuple[Stored, ...] | None:
+    """What this idempotency key was answered with, or None if it is new. Raises IdempotencyConflict."""
+    if key is None:
+        return None
+    query = select(idempotency).where(idempotency.c.session_number == session_number, idempotency.c.key == key)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    if row.digest != digest:
+        raise IdempotencyConflict(f"The Idempotency-Key {key!r} was used for another request.")
+    return tuple(Stored(*fields) for fields in json.loads(row.answer))
+
+
+def remember(connection: Connection, session_number: int, key: str | None, digest: str, stored: Sequence[Stored]) -> None:
+    """Keep the answer under its idempotency key."""
+    if key is not None:
+        answer = to_json([(one.id, one.position, one.created, one.chunks) for one in stored])
+        values = {"session_number": session_number, "key": key, "digest": digest, "answer": answer}
+        connection.execute(insert(idempotency).values(values))
+
+
+def store(connection: Connection, session: Row[Any], new: Sequence[NewMessage], arrived_at: int) -> tuple[Stored, ...]:
+    """Store those that are not there yet, and answer for all."""
+    known = known_ids(connection, session.number, [one.id for one in new if one.id is not None])
+    answer, fresh, position = [], [], session.last_position
+    for one in new:
+        if one.id in known:
+            digest, stored = known[one.id]
+            if digest != one.digest:
+                raise MessageConflict(f"The id {one.id!r} is taken by a message with other content.")
+            answer.append(stored)
+            continue
+        position += 1
+        stored = Stored(one.id or f"m_{secrets.token_hex(8)}", position, True, len(one.chunks))
+        known[stored.id] = one.digest, Stored(stored.id, position, False, stored.chunks)
+        answer.append(stored)
+        fresh.append((stored, one))
+    if fresh:
+        add_messages(connection, session, fresh, arrived_at)
+    return tuple(answer)
+
+
+def known_ids(connection: Connection, session_number: int, ids: Sequence[str]) -> dict[str, tuple[str, Stored]]:
+    """Those of the ids that are taken: digest of the message, and how it is answered for."""
+    columns = (messages.c.id, messages.c.position, messages.c.digest, messages.c.chunk_count)
+    return {
+        row.id: (row.digest, Stored(row.id, row.position, False, row.chunk_count))
+        for part in slices(ids)
+        for row in connection.execute(
+            select(*columns).where(messages.c.session_number == session_number, messages.c.id.in_(part))
+        )
+    }
+
+
+def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tuple[Stored, NewMessage]], arrived_at: int) -> None:
+    """Insert messages and their chunks, and move the session on."""
+    rows = [
+        {"session_number": session.number, "id": stored.id, "position": stored.position, "stored_at": arrived_at}
+        | content_fields(new, sent_at=arrived_at)
+        | waiting_fields(new)
+        for stored, new in fresh
+    ]
+    connection.execute(insert(messages), rows)
+    numbers = connection.scalars(
+        select(messages.c.number)
+        .where(messages.c.session_number == session.number, messages.c.position > session.last_position)
+        .order_by(messages.c.position)
+    ).all()
+    owned = [(number, session.number, new) for number, (_, new) in zip(numbers, fresh, strict=True)]
+    last_chunk = add_chunks(connection, owned) or session.last_chunk
+    connection.execute(
+        update(sessions)
+        .where(sessions.c.number == session.number)
+        .values(last_position=fresh[-1][0].position, last_chunk=last_chunk, changed_at=arrived_at)
+    )
+
+
+def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, NewMessage]]) -> int | None:
+    """Insert the chunks of (message number, session number, message); the last one's number, None if there are none."""
+    rows = [
+        {
+            "message_number": message_number,
+            "session_number": session_number,
+            "ordinal": ordinal,
+            "begins": chunk.span.start,
+            "ends": chunk.span.end,
+            "text": without_nul(chunk.text),
+            "terms": without_nul(" ".join(chunk.terms)),
+            "generation": 0,
+        }
+        for message_number, session_number, new in owned
+        for ordinal, chunk in enumerate(new.chunks)
+    ]
+    if not rows:
+        return None
+    connection.execute(insert(chunks), rows)
+    last: int | None = connection.scalar(select(func.max(chunks.c.number)).where(chunks.c.session_number == owned[-1][1]))
+    return last
+
+
+def content_fields(new: NewMessage, *, sent_at: int) -> dict[str, Any]:
+    """Columns that hold what was said."""
+    name = new.payload.get("name")
+    return {
+        "payload": to_json(new.payload),
+        "role": str(new.payload["role"]),
+        "name": without_nul(str(name)) if name else None,
+        "sent_at": sent_at if new.sent_at is None else to_micros(new.sent_at),
+        "metadata": None if new.metadata is None else to_json(new.metadata),
+        "digest": new.digest,
+        "chunk_count": len(new.chunks),
+    }
+
+
+def waiting_fields(new: NewMessage) -> dict[str, Any]:
+    """Columns that say that a message waits for its vectors; without chunks it never does."""
+    waits = {"attempts": 0, "retry_at": 0, "reason": None, "set_aside": False}
+    return waits | {"generation": 0 if new.chunks else None}
+
+
+# --- editing and deleting -------------------------------------------------------------------------------------------
+
+
+def drop_chunks(connection: Connection, message_number: int) -> None:
+    """Delete a message's chunks and list their vectors for removal."""
+    numbers = select(chunks.c.number).where(chunks.c.message_number == message_number)
+    connection.execute(insert(vector_removals).from_select(["chunk_number"], numbers))
+    connection.execute(delete(chunks).where(chunks.c.message_number == message_number))
+
+
+def rewritten(connection: Connection, session_number: int, last_chunk: int | None) -> None:
+    """Tell the caches of a session's chunks that they no longer hold."""
+    values: dict[str, Any] = {"rewrites": sessions.c.rewrites + 1, "changed_at": now_micros()}
+    if last_chunk is not None:
+        values["last_chunk"] = last_chunk
+    connection.execute(update(sessions).where(sessions.c.number == session_number).values(values))

@@ -1,0 +1,279 @@
+"""Vectors in Chroma, embedded or as a server: one collection a generation, exact search where a scope is small.
+
+(1) A scope of up to `exact_chunks` vectors is searched exactly, over matrices in a bounded cache; a larger one through
+    Chroma's index. Which way is taken hangs on the scope alone, not on what the cache happens to hold.
+(2) A cached session is never behind a finished `put` or `remove` of this object: each is applied to the cache and to the
+    loads on their way, in the order in which they finished.
+(3) Nothing is open before `use`; it opens everything anew, so it is also the way back after an IndexDown.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from memsrv.adapters import chroma
+from memsrv.adapters.chroma import Collection, Place
+from memsrv.core.nearest import Matrix, MatrixCache, best, nearest
+from memsrv.errors import IndexDown
+from memsrv.model import Generation, PendingChunk, Scope
+from memsrv.ports import Scored
+
+READERS = 3
+REFRESH_S = 2.0
+"""So old may a cached session be where other processes write too."""
+NEVER = float("-inf")
+LARGE_SCOPES_KEPT = 1000
+UNREADABLE = "Stop the server and delete the folder 'chroma' in the data folder: it is rebuilt from the transcript."
+UNREACHABLE = "Check that the Chroma server at MEMSRV_CHROMA_URL is up; what is missing there is rebuilt from the transcript."
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Change = Callable[[Matrix], Matrix]
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """Sessions that are being read, and the writes that finished meanwhile."""
+
+    keys: frozenset[Place]
+    writes: list[tuple[Place, Change]] = field(default_factory=list)
+    outdated: bool = False
+
+
+class ChromaVectors:
+    """ports.VectorIndex over Chroma."""
+
+    def __init__(
+        self, connect: Callable[[], Any], *, cache_bytes: int, exact_chunks: int, folder: Path | None, refresh_s: float | None
+    ):
+        self._connect = connect
+        self._folder = folder
+        self._hint = UNREADABLE if folder else UNREACHABLE
+        self._exact_chunks = exact_chunks
+        self._cache_bytes = cache_bytes
+        self._refresh_s = refresh_s
+        self._opened: Collection | None = None
+        self._cache: MatrixCache[Place] = MatrixCache(cache_bytes)
+        self._checked_at: dict[Place, float] = {}
+        self._large: set[Scope] = set()
+        self._loads: list[Load] = []
+        self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
+        self._writer = ThreadPoolExecutor(1, "chroma-write")
+        self._readers = ThreadPoolExecutor(READERS, "chroma-read")
+
+    @classmethod
+    def embedded(cls, folder: Path, *, cache_bytes: int, exact_chunks: int) -> "ChromaVectors":
+        """Chroma in this process, in a folder that no other process uses."""
+        return cls(
+            lambda: chroma.embedded(folder), cache_bytes=cache_bytes, exact_chunks=exact_chunks, folder=folder, refresh_s=None
+        )
+
+    @classmethod
+    def server(
+        cls,
+        url: str,
+        *,
+        cache_bytes: int,
+        exact_chunks: int,
+        headers: Mapping[str, str] | None = None,
+        refresh_s: float = REFRESH_S,
+    ) -> "ChromaVectors":
+        """A Chroma server that is ours alone; other processes of the same memsrv may write to it too."""
+        return cls(
+            lambda: chroma.connected(url, headers or {}),
+            cache_bytes=cache_bytes,
+            exact_chunks=exact_chunks,
+            folder=None,
+            refresh_s=refresh_s,
+        )
+
+    async def use(self, generation: Generation, dimension: int) -> None:
+        """Open, or open again, and make this generation's collection the only one of ours; IndexDown if it cannot be."""
+        before, self._opened = self._opened, None
+        self._forget()
+        self._opened = await self._run(self._writer, self._open, before, generation, dimension)
+
+    async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
+        """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten."""
+        opened = self._current()
+        assert vectors.shape == (len(chunks), opened.dimension), "a vector of the right dimension for each chunk"
+        assert bool(np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)), "unit rows, all finite"
+        assert len({chunk.number for chunk in chunks}) == len(chunks), "each chunk once"
+        await self._run(self._writer, opened.write, chunks, vectors)
+        rows: dict[Place, list[int]] = {}
+        for row, chunk in enumerate(chunks):
+            rows.setdefault((chunk.tenant, chunk.session_number), []).append(row)
+        for key, own in rows.items():
+            self._apply(key, added(np.array([chunks[row].number for row in own], np.int64), vectors[own].astype(np.float32)))
+
+    async def remove(self, chunk_numbers: Sequence[int]) -> None:
+        """Take vectors out; those that are not there are ignored. Done twice is as good as once."""
+        opened = self._current()
+        there = await self._run(self._writer, opened.places, chunk_numbers)
+        try:
+            await self._run(self._writer, opened.erase, list(there))
+        finally:
+            # after a failure too: Chroma may have done it, and what is on its way out must not be answered
+            gone = np.array(list(there), np.int64)
+            for key in set(there.values()):
+                self._apply(key, removed(gone))
+            self._large.clear()
+
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+        """The nearest `limit` chunks of the scope, and those of `also` that are in it, with cosines, best first."""
+        if not scope.session_numbers:
+            return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+        opened = self._current()
+        assert vector.shape == (opened.dimension,), "a query of the index's own embedder"
+        query = vector.astype(np.float32)
+        matrices = await self._matrices(opened, scope)
+        if matrices is None:
+            return await self._run(self._readers, approximate, opened, scope, query, limit, also)
+        return await self._run(self._readers, exact, matrices, query, limit, also)
+
+    async def count(self) -> int:
+        """Vectors in the current generation."""
+        return await self._run(self._readers, self._current().count)
+
+    async def close(self) -> None:
+        """Wait for the write that runs, then let go of the client."""
+        opened, self._opened = self._opened, None
+        if opened:
+            await self._run(self._writer, chroma.disconnect, opened.client)
+        for threads in (self._writer, self._readers):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _matrices(self, opened: Collection, scope: Scope) -> list[Matrix] | None:
+        """The scope's vectors, or None if they are too many for exact search."""
+        if scope in self._large:
+            return None
+        limit = min(self._exact_chunks, self._cache_bytes // (4 * opened.dimension + 8))
+        matrices: dict[int, Matrix] | None
+        if self._missing(scope):
+            lock = self._locks.setdefault(scope, asyncio.Lock())
+            async with lock:
+                matrices = await self._load(opened, scope, limit)
+        else:
+            matrices = self._held(scope)
+        if matrices is not None and sum(matrix.size for matrix in matrices.values()) <= limit:
+            return list(matrices.values())
+        if len(self._large) >= LARGE_SCOPES_KEPT:
+            self._large.clear()
+        self._large.add(scope)
+        return None
+
+    def _held(self, scope: Scope) -> dict[int, Matrix]:
+        """Those of the scope's sessions that are cached."""
+        held = {number: self._cache.get((scope.tenant, number)) for number in scope.session_numbers}
+        return {number: matrix for number, matrix in held.items() if matrix}
+
+    def _missing(self, scope: Scope) -> list[int]:
+        """Those that are not cached, or not looked at lately where others write too."""
+        since = NEVER if self._refresh_s is None else monotonic() - self._refresh_s
+        keys = {number: (scope.tenant, number) for number in scope.session_numbers}
+        return [n for n, key in keys.items() if not self._cache.peek(key) or self._checked_at.get(key, NEVER) < since]
+
+    async def _load(self, opened: Collection, scope: Scope, limit: int) -> dict[int, Matrix] | None:
+        """All sessions of the scope, those that are missing read into the cache; None if they are too many."""
+        held, missing = self._held(scope), self._missing(scope)
+        load = Load(frozenset((scope.tenant, number) for number in missing))
+        started_at = monotonic()
+        self._loads.append(load)
+        try:
+            read = await self._run(self._readers, read_sessions, opened, scope.tenant, missing, held, limit)
+        finally:
+            self._loads.remove(load)
+        if read is None:
+            return None
+        for (_, number), change in load.writes:
+            read[number] = change(read[number])
+        for number, matrix in read.items() if not load.outdated else ():
+            self._cache.put((scope.tenant, number), matrix)
+            if self._refresh_s is not None:
+                self._checked_at[scope.tenant, number] = started_at
+        return {**held, **read}
+
+    def _apply(self, key: Place, change: Change) -> None:
+        """Bring a finished write to the cache and to the loads on their way."""
+        held = self._cache.peek(key)
+        if held:
+            self._cache.replace(key, change(held))
+        for load in self._loads:
+            if key in load.keys:
+                load.writes.append((key, change))
+
+    def _forget(self) -> None:
+        self._cache.clear()
+        self._checked_at.clear()
+        self._large.clear()
+        for load in self._loads:
+            load.outdated = True
+
+    def _current(self) -> Collection:
+        if self._opened is None:
+            raise IndexDown("The vector index is not open.", self._hint)
+        return self._opened
+
+    def _open(self, before: Collection | None, generation: Generation, dimension: int) -> Collection:
+        if before:
+            chroma.disconnect(before.client)
+        opened = Collection.own(self._connect(), generation, dimension)
+        if self._folder:
+            chroma.sweep(self._folder)
+        return opened
+
+    async def _run(self, threads: ThreadPoolExecutor, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call Chroma in a thread."""
+
+        def guarded() -> R:
+            with chroma.errors_mapped(self._hint):
+                return call(*args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(threads, guarded)
+
+
+def exact(matrices: Sequence[Matrix], vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+    """The answer from memory."""
+    return Scored(*nearest(matrices, vector, limit=limit, also=also))
+
+
+def approximate(opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+    """The answer of Chroma's index; the cosines of `also` are exact."""
+    scores = opened.nearest(scope, vector, limit) if limit else {}
+    scores |= opened.cosines(scope, vector, [number for number in also if number not in scores])
+    numbers, cosines = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32)
+    return Scored(*best(numbers, cosines, limit=limit, also=also))
+
+
+def read_sessions(
+    opened: Collection, tenant: str, sessions: Sequence[int], held: Mapping[int, Matrix], limit: int
+) -> dict[int, Matrix] | None:
+    """The vectors of sessions, each as a matrix, without reading again what is held; None if there are more than `limit`."""
+    listed = opened.listing(tenant, sessions, limit)
+    if listed is None:
+        return None
+    known = {n: held[n].only(np.array(listed[n], np.int64)) for n in sessions if n in held}
+    wanted = {n: sorted(set(listed[n]).difference(known[n].numbers.tolist() if n in known else ())) for n in sessions}
+    vectors = opened.vectors([number for numbers in wanted.values() for number in numbers])
+    read = {}
+    for n in sessions:
+        numbers = [number for number in wanted[n] if number in vectors]
+        rows = np.array([vectors[number] for number in numbers], np.float32).reshape(len(numbers), opened.dimension)
+        before = known.get(n, Matrix.empty(opened.dimension))
+        read[n] = before.with_rows(np.array(numbers, np.int64), rows) if numbers else before
+    return read
+
+
+def added(numbers: np.ndarray, vectors: np.ndarray) -> Change:
+    return lambda matrix: matrix.with_rows(numbers, vectors)
+
+
+def removed(numbers: np.ndarray) -> Change:
+    return lambda matrix: matrix.without(numbers)

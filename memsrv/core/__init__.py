@@ -1,0 +1,1 @@
+"""Pure functions: no clock, no network, no disk, no settings."""

@@ -1,0 +1,229 @@
+"""One budget over everything that is sent.
+
+(1) The rendered prompt costs at most the budget, counted once more after it is rendered.
+(2) The system prompt and the newest user message are given up last, and then cut visibly, never dropped; goal and state go
+    before them. Beyond that whole items are dropped: half a recalled piece reads as a different statement. Only a summary
+    (after a line), a profile and a pin that alone are longer than their share are cut, visibly.
+(3) What the required parts leave is shared: recall may have half of it; meta, summary and window share the rest as 1 : 2 : 3.
+    What one does not use another may: of these three first, then recall, then the window, the summary, meta.
+(4) A budget that is refused names a smallest one; that one works, and so does every larger one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memsrv.core.cuts import cut_end, cut_tokens
+from memsrv.core.marks import listed
+from memsrv.core.regions import Chosen, Material, pins_text, profile_text, recall_note, recall_text, summary_text
+from memsrv.core.render import rendered
+from memsrv.core.required import LEAST_CUT_TOKENS, Required, framed, least_tokens, required
+from memsrv.core.sizes import MESSAGE_TOKENS, PROMPT_TOKENS, Sizes
+from memsrv.core.window import Fitted, fit_turns
+from memsrv.errors import BudgetTooSmall
+from memsrv.model import Format, Payload, Recall, RegionName
+
+GUIDE = {RegionName.META: 1, RegionName.SUMMARY: 2, RegionName.WINDOW: 3}
+TEXT_FRAME_TOKENS = 8
+"""What the text format's labels may cost beyond the frames of the messages that they stand for."""
+TRIES = 8
+
+Note = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What was chosen, as messages, and its account: what each region was allowed, and what fell out and why.
+    `numbers` are those of the stored messages in the window."""
+
+    chosen: Chosen
+    messages: tuple[Payload, ...]
+    total_tokens: int
+    numbers: frozenset[int]
+    limits: Mapping[RegionName, int]
+    dropped: Mapping[RegionName, tuple[Note, ...]]
+
+
+def fit(material: Material, *, budget_tokens: int, shape: Format, sizes: Sizes) -> Fit:
+    """The best prompt within a budget. Raises BudgetTooSmall."""
+    frame = TEXT_FRAME_TOKENS if shape is Format.TEXT else 0
+    over = frame
+    for _ in range(TRIES):
+        made = attempt(material, budget_tokens - over, shape, sizes)
+        if made is None:
+            break
+        if made.total_tokens <= budget_tokens:
+            return made
+        over += made.total_tokens - budget_tokens
+    made = attempt(material.bare(), budget_tokens - frame, shape, sizes)
+    if made is None:
+        raise BudgetTooSmall(budget_tokens, smallest_tokens(material, shape, sizes))
+    assert made.total_tokens <= budget_tokens, "what is required costs no more than it was taken to cost"
+    return made
+
+
+def smallest_tokens(material: Material, shape: Format, sizes: Sizes) -> int:
+    """The smallest budget that works."""
+    return least_tokens(material, sizes) + PROMPT_TOKENS + (TEXT_FRAME_TOKENS if shape is Format.TEXT else 0)
+
+
+def attempt(material: Material, budget_tokens: int, shape: Format, sizes: Sizes) -> Fit | None:
+    """Choose within a budget and render; joined texts may cost a little more than apart. None if what is required does
+    not fit."""
+    notes: dict[RegionName, list[Note]] = {name: [] for name in RegionName}
+    parts = required(material, budget_tokens - PROMPT_TOKENS, sizes, notes)
+    if parts is None:
+        return None
+    chosen, window, limits = chosen_of(material, parts, budget_tokens - PROMPT_TOKENS - parts.total_tokens, sizes, notes)
+    messages = rendered(chosen, shape)
+    dropped = {name: tuple(fallen) for name, fallen in notes.items()}
+    return Fit(chosen, messages, sizes.prompt(messages), window.numbers, limits, dropped)
+
+
+def chosen_of(
+    material: Material, parts: Required, left: int, sizes: Sizes, notes: Mapping[RegionName, list[Note]]
+) -> tuple[Chosen, Fitted, Mapping[RegionName, int]]:
+    """Spend what the required parts leave; see (3)."""
+    for_recall = recall_floor(material, left, sizes)
+    limits = shared(left - for_recall, needs(material, parts, left, sizes))
+    profile, pins, meta_tokens = fit_meta(material, limits[RegionName.META], sizes)
+    summary, summary_tokens = fit_summary(material, limits[RegionName.SUMMARY], sizes)
+    window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
+    rest = left - meta_tokens - summary_tokens - window.tokens
+
+    limits[RegionName.RECALL] = rest if material.wants_recall else 0
+    hits, recall_tokens = fit_recall(unseen(material, window), rest, material.session, sizes)
+    if material.hits is not None:
+        rest -= recall_tokens
+        limits[RegionName.WINDOW] = window.tokens + rest
+        window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
+        hits = tuple(hit for hit in hits if hit.chunk.message_number not in window.numbers)
+        rest = limits[RegionName.WINDOW] - window.tokens
+        limits[RegionName.SUMMARY] = summary_tokens + rest
+        summary, summary_spent = fit_summary(material, limits[RegionName.SUMMARY], sizes)
+        limits[RegionName.META] = meta_tokens + limits[RegionName.SUMMARY] - summary_spent
+        profile, pins, _ = fit_meta(material, limits[RegionName.META], sizes)
+
+    chosen = Chosen(
+        session=material.session,
+        system_prompt=parts.system_prompt,
+        profile=profile,
+        pins=pins,
+        summary=summary,
+        hits=hits,
+        window=window.messages,
+        current=window.current,
+        state=parts.state,
+    )
+    note(notes, material, chosen, window)
+    return chosen, window, {name: limits.get(name, 0) + parts.tokens.get(name, 0) for name in RegionName}
+
+
+def note(notes: Mapping[RegionName, list[Note]], material: Material, chosen: Chosen, window: Fitted) -> None:
+    """Write down what fell out, and why."""
+    if material.profile != chosen.profile:
+        notes[RegionName.META].append({"what": "profile", "why": "cut to the budget" if chosen.profile else "budget"})
+    gone = [pin for pin in material.pins if pin not in chosen.pins]
+    notes[RegionName.META].extend({"what": "pin", "text": pin[:80], "why": "budget"} for pin in gone)
+    if material.summary and listed(material.summary.text.strip()) != chosen.summary:
+        why = "cut to the budget" if chosen.summary else "budget"
+        notes[RegionName.SUMMARY].append({"what": "summary", "version": material.summary.version, "why": why})
+    shown = {hit.chunk.number for hit in chosen.hits}
+    for hit in material.hits or ():
+        if hit.chunk.message_number in window.numbers:
+            notes[RegionName.RECALL].append(recall_note(hit, "the window shows it"))
+        elif hit.chunk.number not in shown:
+            notes[RegionName.RECALL].append(recall_note(hit, "budget"))
+    notes[RegionName.WINDOW].extend(window.dropped)
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def recall_floor(material: Material, left: int, sizes: Sizes) -> int:
+    """What recall is sure of: half of what is left, or less if it has less to show."""
+    if material.hits is None:
+        return left // 2
+    return min(left // 2, framed(recall_text(material.hits, material.session), sizes))
+
+
+def needs(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[RegionName, int]:
+    """What meta, summary and window would cost whole, up to what is left."""
+    everything = fit_turns(material.turns, parts.user, limit_tokens=left, sizes=sizes)
+    summary = listed(material.summary.text.strip()) if material.summary else ""
+    return {
+        RegionName.META: min(left, meta_cost(material.profile, material.pins, sizes)),
+        RegionName.SUMMARY: min(left, framed(summary_text(summary), sizes)),
+        RegionName.WINDOW: left if everything.dropped else everything.tokens,
+    }
+
+
+def shared(total: int, wanted: Mapping[RegionName, int]) -> dict[RegionName, int]:
+    """Divide a total by `GUIDE`; what one does not want goes to the others in the same ratio."""
+    given = dict.fromkeys(wanted, 0)
+    open_names = {name for name, need in wanted.items() if need > 0}
+    while open_names and total > 0:
+        weight = sum(GUIDE[name] for name in open_names)
+        sated = {name for name in open_names if wanted[name] <= total * GUIDE[name] // weight}
+        if not sated:
+            return given | {name: total * GUIDE[name] // weight for name in open_names}
+        given |= {name: wanted[name] for name in sated}
+        total -= sum(wanted[name] for name in sated)
+        open_names -= sated
+    return given
+
+
+# --- regions --------------------------------------------------------------------------------------------------------
+
+
+def meta_cost(profile: str, pins: tuple[str, ...], sizes: Sizes) -> int:
+    """Tokens of profile and pins beside the system prompt."""
+    return framed(profile_text(profile), sizes) + framed(pins_text(pins), sizes)
+
+
+def fit_meta(material: Material, limit_tokens: int, sizes: Sizes) -> tuple[str, tuple[str, ...], int]:
+    """Profile and pins within a limit. The newest pins stay; half is the profile's, more if the pins leave it."""
+    wanted = framed(pins_text(material.pins), sizes)
+    room = limit_tokens - min(wanted, limit_tokens // 2) - MESSAGE_TOKENS
+    profile = cut_tokens(material.profile, room, lambda text: sizes.text(profile_text(text))) if material.profile else ""
+    left = limit_tokens - framed(profile_text(profile or ""), sizes)
+    pins: tuple[str, ...] = ()
+    for pin in reversed(material.pins):
+        for form in (pin, cut_pin(pin, left // 2, sizes)):
+            if form and meta_cost("", (form, *pins), sizes) <= left:
+                pins = (form, *pins)
+                break
+    return profile or "", pins, meta_cost(profile or "", pins, sizes)
+
+
+def cut_pin(pin: str, limit_tokens: int, sizes: Sizes) -> str | None:
+    """A pin that alone is longer than a limit, cut to it; None for any other."""
+    limit_tokens = max(limit_tokens, LEAST_CUT_TOKENS)
+    shown = cut_tokens(pin, limit_tokens, sizes.text)
+    return shown if shown != pin else None
+
+
+def fit_summary(material: Material, limit_tokens: int, sizes: Sizes) -> tuple[str, int]:
+    """The summary within a limit, cut after a line if it must be, and its tokens."""
+    if not material.summary:
+        return "", 0
+    whole = listed(material.summary.text.strip())
+    text = cut_end(whole, limit_tokens - MESSAGE_TOKENS, lambda text: sizes.text(summary_text(text))) or ""
+    return text, framed(summary_text(text), sizes)
+
+
+def unseen(material: Material, window: Fitted) -> tuple[Recall, ...]:
+    """The hits that the window does not show."""
+    return tuple(hit for hit in material.hits or () if hit.chunk.message_number not in window.numbers)
+
+
+def fit_recall(hits: tuple[Recall, ...], limit_tokens: int, session: str, sizes: Sizes) -> tuple[tuple[Recall, ...], int]:
+    """As many of the best hits as fit, and their tokens."""
+    low, high = 0, len(hits)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if framed(recall_text(hits[:middle], session), sizes) <= limit_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return hits[:low], framed(recall_text(hits[:low], session), sizes)

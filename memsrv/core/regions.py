@@ -1,0 +1,175 @@
+"""What a prompt can be made of, what it is made of, and the text of each region.
+
+Two orders, two tables: `READING` is how a model meets the regions; `GIVING_UP` is what goes first when tokens are short.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Any
+
+from memsrv.core.content import mended_text
+from memsrv.core.marks import block, listed, one_line, quoted, without_blocks
+from memsrv.core.turns import Turn
+from memsrv.model import Meta, Payload, Pin, Recall, RegionName, Snapshot
+
+READING = (RegionName.META, RegionName.SUMMARY, RegionName.RECALL, RegionName.WINDOW, RegionName.STATE)
+GIVING_UP = (RegionName.RECALL, RegionName.WINDOW, RegionName.SUMMARY, RegionName.META, RegionName.STATE)
+"""The system prompt (of meta) and the newest user message (of the window) go after all of these."""
+
+DATE_REACH_CHARS = 200
+SPEAKER_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that could stand in a prompt. Texts are ready to stand in their blocks; hits come best first, turns oldest
+    first. `hits` is None while they are yet to be found: half of the room is kept for them."""
+
+    session: str
+    system_prompt: str = ""
+    profile: str = ""
+    pins: tuple[str, ...] = ()
+    summary: Snapshot | None = None
+    hits: tuple[Recall, ...] | None = ()
+    turns: tuple[Turn, ...] = ()
+    state: str = ""
+
+    @property
+    def wants_recall(self) -> bool:
+        return self.hits is None or bool(self.hits)
+
+    def bare(self) -> "Material":
+        """Only what is given up last."""
+        newest = self.turns[-1:] if self.turns and self.turns[-1].user else ()
+        turns = tuple(Turn(turn.units[:1]) for turn in newest)
+        return replace(self, profile="", pins=(), summary=None, hits=(), turns=turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What stands in a prompt. `current` is the place of the newest user message in the window."""
+
+    session: str
+    system_prompt: str = ""
+    profile: str = ""
+    pins: tuple[str, ...] = ()
+    summary: str = ""
+    hits: tuple[Recall, ...] = ()
+    window: tuple[Payload, ...] = ()
+    current: int | None = None
+    state: str = ""
+
+
+def material_of(
+    session: str,
+    meta: Meta,
+    pins: Sequence[Pin],
+    *,
+    opening: str,
+    summary: Snapshot | None,
+    turns: tuple[Turn, ...],
+    recalls: bool,
+) -> Material:
+    """The material of a session; `opening` stands in for a system prompt that meta does not set."""
+    system_prompt = without_blocks(mended_text(meta.system_prompt)) if meta.system_prompt is not None else opening
+    return Material(
+        session=session,
+        system_prompt=system_prompt.strip(),
+        profile="\n".join(profile_lines(meta)),
+        pins=tuple(text for pin in pins if (text := listed(pin.text).strip())),
+        summary=summary if summary and summary.text.strip() else None,
+        hits=None if recalls else (),
+        turns=turns,
+        state="\n".join(state_lines(meta)),
+    )
+
+
+def profile_lines(meta: Meta) -> Iterator[str]:
+    """The profile, then the client's own keys, one line each."""
+    if meta.profile and meta.profile.strip():
+        yield listed(meta.profile.strip())
+    for key, value in meta.extra.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if text.strip():
+            yield f"{one_line(key, SPEAKER_CHARS)}: {listed(text.strip())}"
+
+
+def state_lines(meta: Meta) -> Iterator[str]:
+    """The goal and the task state, one line each."""
+    for label, text in (("Goal", meta.goal), ("Task state", meta.task_state)):
+        if text and text.strip():
+            yield f"{label}: {listed(text.strip())}"
+
+
+# --- the text of each region ----------------------------------------------------------------------------------------
+
+
+def meta_text(chosen: Chosen) -> str:
+    """System prompt, profile and pins."""
+    return joined(chosen.system_prompt, profile_text(chosen.profile), pins_text(chosen.pins))
+
+
+def profile_text(profile: str) -> str:
+    return block("profile", profile) if profile else ""
+
+
+def pins_text(pins: Sequence[str]) -> str:
+    return block("pins", "\n".join(f"- {pin}" for pin in pins)) if pins else ""
+
+
+def summary_text(summary: str) -> str:
+    return block("summary", summary) if summary else ""
+
+
+def state_text(state: str) -> str:
+    return block("state", state) if state else ""
+
+
+def recall_text(hits: Sequence[Recall], session: str) -> str:
+    """The recalled pieces in the order in which they were said, whatever their rank."""
+    return block("recall", "\n".join(recall_lines(hits, session))) if hits else ""
+
+
+def recall_lines(hits: Sequence[Recall], session: str) -> Iterator[str]:
+    """One entry a piece: time, speaker, session if it is another, score, text. The date comes with the first piece of a
+    day, and again when the last date stands more than 200 characters back."""
+    day, since = "", 0
+    for hit in sorted(hits, key=chronology):
+        at = hit.chunk.sent_at.astimezone(UTC)
+        today = at.strftime("%Y-%m-%d")
+        date = "" if today == day and since <= DATE_REACH_CHARS else today + " "
+        entry = f"- {date}{at:%H:%M} {speaker(hit, session)}: {quoted(hit.chunk.text.strip())}"
+        day, since = today, len(entry) if date else since + len(entry)
+        yield entry
+
+
+def chronology(hit: Recall) -> tuple[Any, ...]:
+    """When a piece was said, then where it stands."""
+    return (hit.chunk.sent_at, hit.chunk.session_number, hit.chunk.position, hit.chunk.ordinal)
+
+
+def speaker(hit: Recall, session: str) -> str:
+    """Who said it, in which other session, and how near it comes to the query: `Ada (trip) .83`."""
+    chunk = hit.chunk
+    name = one_line(chunk.name or "", SPEAKER_CHARS) or chunk.role
+    other = f" ({one_line(chunk.session, SPEAKER_CHARS)})" if chunk.session != session else ""
+    return f"{name}{other}{written_score(hit.score)}"
+
+
+def written_score(score: float | None) -> str:
+    """A cosine in two digits without the zero before the point; nothing when there is none."""
+    return "" if score is None else " " + f"{score:.2f}".replace("0.", ".", 1)
+
+
+def joined(*texts: str) -> str:
+    """Texts with a blank line between them."""
+    return "\n\n".join(text for text in texts if text)
+
+
+def recall_note(hit: Recall, why: str) -> Mapping[str, Any]:
+    """The note of a hit that fell out."""
+    chunk = hit.chunk
+    where = {"message_id": chunk.message_id, "position": chunk.position, "session": chunk.session}
+    return {"what": "recalled piece", **where, "score": hit.score, "why": why}

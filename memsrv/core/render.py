@@ -1,0 +1,144 @@
+"""What was chosen, in the shape that is asked for.
+
+(1) Only provider fields are given out, and no message is empty.
+(2) `strict`: one system message and it is first, then user and assistant in turn, a user first; a tool call is followed by
+    its results and nothing else.
+(3) The state stands right before the newest user message; in `strict`, at the head of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from memsrv.core.content import call_lines
+from memsrv.core.marks import block, one_line, quoted
+from memsrv.core.regions import SPEAKER_CHARS, Chosen, joined, meta_text, recall_text, state_text, summary_text
+from memsrv.core.sending import plain_text
+from memsrv.model import Format, Payload
+
+PLACEHOLDER = "[earlier messages left out]"
+
+
+def rendered(chosen: Chosen, shape: Format) -> tuple[Payload, ...]:
+    """The prompt's messages."""
+    return SHAPES[shape](chosen)
+
+
+def as_openai(chosen: Chosen) -> tuple[Payload, ...]:
+    """System messages for our own regions, the window as it was said."""
+    regions = (meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session))
+    at = len(chosen.window) if chosen.current is None else chosen.current
+    state = system(state_text(chosen.state))
+    return (*(message for text in regions for message in system(text)), *chosen.window[:at], *state, *chosen.window[at:])
+
+
+def system(text: str) -> tuple[Payload, ...]:
+    """A system message, if there is anything to say."""
+    return ({"role": "system", "content": text},) if text else ()
+
+
+# --- strict ---------------------------------------------------------------------------------------------------------
+
+
+def as_strict(chosen: Chosen) -> tuple[Payload, ...]:
+    """See (2). Later system messages join the leading one, in order; a leading assistant gets a user before it."""
+    state = state_text(chosen.state)
+    late = [plain_text(message["content"]) for message in chosen.window if message["role"] == "system"]
+    standing = "" if chosen.current is not None else state
+    leading = joined(meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session), *late, standing)
+    talk = [
+        headed(message, state) if place == chosen.current and state else message
+        for place, message in enumerate(chosen.window)
+        if message["role"] != "system"
+    ]
+    if talk and talk[0]["role"] != "user":
+        talk.insert(0, {"role": "user", "content": PLACEHOLDER})
+    return (*system(leading), *neighbours_joined(talk))
+
+
+def headed(message: Payload, head: str) -> Payload:
+    """A message with a text before its content."""
+    return {**message, "content": both(head, message["content"])}
+
+
+def both(first: Any, second: Any) -> Any:
+    """Two contents as one: texts with a blank line between, else all parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return joined(first, second)
+    return [*parts(first), *parts(second)] or None
+
+
+def parts(content: Any) -> Sequence[Mapping[str, Any]]:
+    """A content as parts."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content or []
+
+
+def neighbours_joined(messages: Iterable[Payload]) -> tuple[Payload, ...]:
+    """Messages with neighbours of one role made one. A call's results stay apart, and so does what follows them."""
+    made: list[Payload] = []
+    for message in messages:
+        if made and message["role"] == made[-1]["role"] != "tool" and "tool_calls" not in made[-1]:
+            made[-1] = together(made[-1], message)
+        else:
+            made.append(message)
+    return tuple(made)
+
+
+def together(first: Payload, second: Payload) -> Payload:
+    """Two messages of one role as one; where their names differ, each text is led by its name."""
+    if first.get("name") != second.get("name"):
+        first, second = nameless(first), nameless(second)
+    if second.get("content") is None:
+        return {**second, "content": first["content"]}
+    return {**second, "content": both(first["content"], second["content"])}
+
+
+def nameless(message: Payload) -> Payload:
+    """A message whose name stands at the head of its text."""
+    rest = {field: value for field, value in message.items() if field != "name"}
+    name, content = message.get("name"), message["content"]
+    if not name or not content:
+        return rest
+    return {
+        **rest,
+        "content": f"{name}: {content}" if isinstance(content, str) else [{"type": "text", "text": f"{name}:"}, *content],
+    }
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def as_text(chosen: Chosen) -> tuple[Payload, ...]:
+    """All of it as one text in one user message; it ends with the newest user message and what came after it."""
+    at = len(chosen.window) if chosen.current is None else chosen.current
+    before = "\n".join(entry(message) for message in chosen.window[:at])
+    text = joined(
+        meta_text(chosen),
+        summary_text(chosen.summary),
+        recall_text(chosen.hits, chosen.session),
+        block("window", before) if before else "",
+        state_text(chosen.state),
+        "\n".join(newest(chosen.window[at:])),
+    )
+    return ({"role": "user", "content": text},) if text else ()
+
+
+def newest(messages: Sequence[Payload]) -> Iterator[str]:
+    """The newest user message as it is, then what came after it."""
+    for place, message in enumerate(messages):
+        yield entry(message) if place else f"{who(message)}: {plain_text(message['content'])}"
+
+
+def entry(message: Payload) -> str:
+    """`speaker: text`, tool calls as `name(arguments)`; further lines are led by the quote mark."""
+    said = plain_text(message["content"])
+    return f"{who(message)}: {quoted(chr(10).join(piece for piece in (said, *call_lines(message)) if piece))}"
+
+
+def who(message: Payload) -> str:
+    """The name in a message, else its role."""
+    return one_line(str(message.get("name") or ""), SPEAKER_CHARS) or str(message["role"])
+
+
+SHAPES = {Format.OPENAI: as_openai, Format.STRICT: as_strict, Format.TEXT: as_text}

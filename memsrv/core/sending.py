@@ -1,0 +1,107 @@
+"""A stored payload as it may be sent to a provider: known fields only, nothing blank, none of our own blocks again."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memsrv.core.content import TEXT_PARTS, mended_text, part_texts
+from memsrv.core.cuts import cut_bytes
+from memsrv.core.marks import without_blocks
+from memsrv.core.sizes import IMAGES
+from memsrv.model import Payload
+
+SYSTEM_ROLES = frozenset({"system", "developer"})
+EMPTY_RESULT = "[empty]"
+IMAGE = "[image]"
+
+Content = str | list[dict[str, Any]] | None
+
+
+def sendable(payload: Payload, *, max_tool_bytes: int) -> dict[str, Any]:
+    """Role, name, content, tool calls and the id a tool result answers. Content is None when there is nothing to see.
+
+    `developer` becomes `system`, which every provider knows. A tool result over `max_tool_bytes` is cut visibly.
+    """
+    role = str(payload["role"])
+    sent: dict[str, Any] = {"role": "system" if role in SYSTEM_ROLES else role}
+    if payload.get("name"):
+        sent["name"] = mended_text(str(payload["name"]))
+    sent["content"] = content_of(payload)
+    if role == "tool":
+        sent["content"] = tool_content(sent["content"], max_tool_bytes)
+        sent["tool_call_id"] = mended_text(str(payload.get("tool_call_id") or ""))
+    if role == "assistant" and payload.get("tool_calls"):
+        sent["tool_calls"] = [call_of(call) for call in payload["tool_calls"]]
+    return sent
+
+
+def content_of(payload: Payload) -> Content:
+    """The content without our own blocks and without blank parts; a refusal stands in for a content that is missing."""
+    content = payload.get("content")
+    if isinstance(content, list | tuple):
+        parts = [cleaned for part in content if (cleaned := part_of(part)) is not None]
+        return parts or None
+    text = content if isinstance(content, str) else payload.get("refusal")
+    shown = without_blocks(mended_text(text)) if isinstance(text, str) else ""
+    return shown if shown.strip() else None
+
+
+def part_of(part: object) -> dict[str, Any] | None:
+    """One part of a content, or None if it shows nothing."""
+    if isinstance(part, str):
+        part = {"type": "text", "text": part}
+    if not isinstance(part, Mapping):
+        return None
+    if part.get("type", "text") in TEXT_PARTS | {"refusal"}:
+        text = without_blocks(mended_text("\n".join(part_texts([part]))))
+        return {"type": "text", "text": text} if text.strip() else None
+    return dict(part)
+
+
+def tool_content(content: Content, max_tool_bytes: int) -> Content:
+    """A tool's result within the cap; a blank one says that it is."""
+    if content is None:
+        return EMPTY_RESULT
+    if isinstance(content, str):
+        return cut_bytes(content, max_tool_bytes)
+    if sum(len(text) for text in part_texts(content)) * 4 <= max_tool_bytes:
+        return content
+    others = [part for part in content if part.get("type") != "text"]
+    return [{"type": "text", "text": cut_bytes("\n".join(part_texts(content)), max_tool_bytes)}, *others]
+
+
+def call_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool call in OpenAI's shape, its arguments a string."""
+    function = call["function"]
+    arguments = function.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False, default=str)
+    called = {"name": mended_text(str(function["name"])), "arguments": mended_text(text)}
+    return {"id": mended_text(str(call["id"])), "type": "function", "function": called}
+
+
+def plain_text(content: object) -> str:
+    """The text of a content, `[image]` or `[audio]` and the like for parts that have none."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    return "\n".join(part["text"] if part.get("type") == "text" else stand_in(part) for part in parts)
+
+
+def stand_in(part: Mapping[str, Any]) -> str:
+    """The short mark that stands for a part that is not text."""
+    kind = str(part.get("type") or "part")
+    return IMAGE if kind in IMAGES else f"[{kind.removeprefix('input_')[:20]}]"
+
+
+def is_heavy(payload: Payload) -> bool:
+    """Whether a message holds parts that a mark could stand for."""
+    content = payload.get("content")
+    return isinstance(content, list) and any(part.get("type") != "text" for part in content)
+
+
+def lightened(payload: Payload) -> Payload:
+    """The message with a mark in place of every part that is not text."""
+    if not is_heavy(payload):
+        return payload
+    parts = [part if part.get("type") == "text" else {"type": "text", "text": stand_in(part)} for part in payload["content"]]
+    return {**payload, "content": parts}

@@ -1,0 +1,94 @@
+"""What is set up, what is missing, and how to mend it."""
+
+import importlib.util
+import shutil
+import sqlite3
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from memsrv.errors import DataDirLocked, MemsrvError
+from memsrv.settings import Settings
+from memsrv.web.server import is_loopback
+from memsrv.wiring import embedder_for, opened, token_counter
+
+LOW_DISK_BYTES = 500_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is good, what was found, and what mends it."""
+
+    part: str
+    good: bool
+    text: str
+    mend: str = ""
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Look at each part as the server would use it; changes nothing but what a start would make."""
+    findings = [
+        Finding("python", True, f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
+        access(settings),
+        await checked("tokenizer", settings, tokenizer),
+        await checked("embedder", settings, embedder),
+        await checked("data folder", settings, stores),
+        extras(),
+    ]
+    if settings.data_dir.exists():
+        findings.append(disk(settings))
+    return findings
+
+
+async def checked(part: str, settings: Settings, look: Callable[[Settings], Awaitable[str]]) -> Finding:
+    """A look that may find a refusal; the refusal's hint is what mends it."""
+    try:
+        return Finding(part, True, await look(settings))
+    except DataDirLocked:
+        return Finding(part, True, "in use by a running server; its /readyz tells more")
+    except MemsrvError as error:
+        return Finding(part, False, error.message, error.hint)
+
+
+def access(settings: Settings) -> Finding:
+    if settings.keys:
+        return Finding("access", True, f"keys for {len(settings.keys)} tenants")
+    if is_loopback(settings.host):
+        return Finding("access", True, "no keys, loopback only")
+    if settings.allow_open:
+        return Finding("access", True, f"no keys, open on {settings.host}, as asked for")
+    return Finding("access", False, f"no keys, and {settings.host} is not loopback", "Set MEMSRV_KEYS=tenant=key.")
+
+
+async def tokenizer(settings: Settings) -> str:
+    tokens = token_counter(settings).count("How many tokens is this?", None)
+    return f"{settings.tokenizer} ({tokens} tokens in a test sentence)"
+
+
+async def embedder(settings: Settings) -> str:
+    part = await embedder_for(settings)
+    try:
+        vector = await part.query("Does it work?")
+        return f"{part.fingerprint} answers ({len(vector)} dimensions)"
+    finally:
+        await part.close()
+
+
+async def stores(settings: Settings) -> str:
+    async with opened(settings) as runtime:
+        state = await runtime.state()
+        degraded = f"; degraded: {', '.join(sorted(state.degraded))}" if state.degraded else ""
+        return (
+            f"{settings.data_dir} opens; {state.pending} messages wait for their vectors, {state.set_aside} set aside{degraded}"
+        )
+
+
+def disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.data_dir).free
+    mend = "Free some space, or choose another folder with --data-dir." if free < LOW_DISK_BYTES else ""
+    return Finding("disk", free >= LOW_DISK_BYTES, f"{free / 1e9:.1f} GB free", mend)
+
+
+def extras() -> Finding:
+    there = importlib.util.find_spec("sentence_transformers") is not None
+    return Finding("extras", True, f"sentence-transformers is {'installed' if there else 'not installed (optional)'}")

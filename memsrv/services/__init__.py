@@ -1,0 +1,1 @@
+"""Policy over ports: async, and free of any vendor."""

@@ -1,0 +1,103 @@
+"""Take messages in: cut them into chunks, find their search terms, and store all of it at once.
+
+(1) What was answered is on disk. (2) A batch is stored whole or not at all. (3) At most `max_waiting` writes wait; the
+next one is told to come back.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from memsrv.core.chunking import spans
+from memsrv.core.content import digest, text_of
+from memsrv.core.marks import blocks
+from memsrv.errors import Busy
+from memsrv.model import Appended, Draft, Message, NewChunk, NewMessage, Session, SessionKey, Span
+from memsrv.ports import Analyzer, Sessions, Transcript
+from memsrv.services.indexer import Indexer
+
+
+class Ingest:
+    """The writing side of a session's transcript."""
+
+    def __init__(self, transcript: Transcript, sessions: Sessions, analyzer: Analyzer, indexer: Indexer, *, max_waiting: int):
+        self._transcript = transcript
+        self._sessions = sessions
+        self._analyzer = analyzer
+        self._indexer = indexer
+        self._max_waiting = max_waiting
+        self._waiting = 0
+
+    async def append(
+        self, key: SessionKey, drafts: Sequence[Draft], *, idempotency_key: str | None = None, request_digest: str = ""
+    ) -> Appended:
+        """Store the messages in order, all or none; see `Transcript.append` for ids and conflicts. Raises Busy."""
+        async with self._turn():
+            new = await asyncio.to_thread(lambda: [prepare(draft, self._analyzer) for draft in drafts])
+            appended = await self._transcript.append(key, new, idempotency_key=idempotency_key, request_digest=request_digest)
+        self._indexer.notify()
+        return appended
+
+    async def edit(self, session: Session, old: Message, draft: Draft) -> Message:
+        """Put other content in a message's place; chunks, terms and vectors follow."""
+        async with self._turn():
+            new = await asyncio.to_thread(prepare, draft, self._analyzer)
+            message = await self._transcript.replace(session.number, old.id, new)
+        self._indexer.notify()
+        return message
+
+    async def delete(self, session: Session, id: str) -> None:
+        """Take a message out; chunks, terms and vectors follow."""
+        async with self._turn():
+            await self._transcript.delete(session.number, id)
+        self._indexer.notify()
+
+    async def forget(self, key: SessionKey) -> None:
+        """Forget a session whole."""
+        async with self._turn():
+            await self._sessions.forget(key)
+        self._indexer.notify()
+
+    async def wait_indexed(self, session: Session, wait_ms: int) -> int:
+        """Wait up to `wait_ms` until every message of the session can be recalled; how many can't be yet."""
+        deadline = time.monotonic() + wait_ms / 1000
+        while True:
+            pending = (await self._sessions.counts(session.number)).pending_index
+            left_s = deadline - time.monotonic()
+            if not pending or left_s <= 0:
+                return pending
+            await self._indexer.progress(left_s)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= self._max_waiting:
+            raise Busy(f"{self._waiting} writes wait already.")
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+
+
+def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:
+    """A draft with its digest and chunks. Our own blocks in a prompt that was posted back are kept but not indexed."""
+    text = text_of(draft.payload)
+    chunks = [
+        NewChunk(span, text[span.start : span.end], tuple(analyzer.terms(text[span.start : span.end])))
+        for span in spans(text, within=outside(blocks(text), len(text)))
+    ]
+    return NewMessage(
+        id=draft.id,
+        payload=draft.payload,
+        sent_at=draft.sent_at,
+        metadata=draft.metadata,
+        digest=digest(draft.payload, draft.sent_at, draft.metadata),
+        chunks=tuple(chunks),
+    )
+
+
+def outside(inner: Sequence[Span], length: int) -> list[Span]:
+    """The stretches of a text of `length` characters that none of the (ordered, disjoint) spans covers."""
+    edges = [0, *(edge for span in inner for edge in (span.start, span.end)), length]
+    return [Span(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]

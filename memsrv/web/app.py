@@ -1,0 +1,31 @@
+"""The app: routes, edge and failures around one runtime."""
+
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+
+from memsrv import __version__
+from memsrv.web import context, failures, ops
+from memsrv.web.edge import Edge
+from memsrv.web.metrics import Metrics
+from memsrv.wiring import Runtime
+
+
+def create_app(runtime: Runtime) -> FastAPI:
+    """The server as an ASGI app over parts that are open already."""
+    settings, metrics = runtime.settings, Metrics()
+    app = FastAPIOffline(
+        title="memsrv",
+        version=__version__,
+        summary="A memory server for chat assistants.",
+        redirect_slashes=False,
+        redoc_url=None,
+    )
+    app.state.runtime, app.state.metrics = runtime, metrics
+    app.include_router(context.router)
+    app.include_router(ops.router)
+    if runtime.faults is not None:
+        app.add_api_route("/_faults", ops.put_faults, methods=["PUT"], include_in_schema=False)
+    failures.install(app)
+    keys = {tenant: key.get_secret_value() for tenant, key in settings.keys.items()}
+    app.add_middleware(Edge, keys=keys, max_body_bytes=settings.max_body_bytes, metrics=metrics)
+    return app

@@ -1,0 +1,182 @@
+"""What stands before every route: raw paths, size limit, keys, one log line, counters, security headers.
+
+(1) A path is matched as it was sent: an encoded slash stays inside its segment. (2) No more than `max_body_bytes` of a
+body is ever held. (3) With keys, nothing but /healthz answers without one. (4) A log line holds no message text.
+"""
+
+import hmac
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import structlog
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memsrv.core.content import mended
+from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, MemsrvError, Unauthorized
+from memsrv.web.failures import shaped
+from memsrv.web.metrics import Metrics
+from memsrv.web.schemas import MAX_NAME
+
+log = structlog.get_logger()
+OPEN_PATHS = frozenset({"/healthz"})
+DEFAULT_TENANT = "default"
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+class Edge:
+    """The one middleware."""
+
+    def __init__(self, app: ASGIApp, *, keys: Mapping[str, str], max_body_bytes: int, metrics: Metrics):
+        self._app = app
+        self._keys = {tenant: key.encode() for tenant, key in keys.items()}
+        self._max_body_bytes = max_body_bytes
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["path"] = scope["raw_path"].decode("latin-1")
+        account = Account(scope, send)
+        began = time.perf_counter()
+        try:
+            scope["state"]["tenant"] = self._tenant(scope)
+            body = Limited(receive, Headers(scope=scope), self._max_body_bytes)
+            await self._app(scope, body, account.send)
+        except MemsrvError as error:  # raised before a route was reached
+            await shaped(error)(scope, receive, account.send)
+        finally:
+            account.close(time.perf_counter() - began, self._metrics)
+
+    def _tenant(self, scope: Scope) -> str:
+        """The tenant of the request's key. Every key is compared, each in constant time."""
+        if not self._keys:
+            return DEFAULT_TENANT
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        found = [tenant for tenant, key in self._keys.items() if hmac.compare_digest(key, given.strip().encode())]
+        if found and scheme.lower() == "bearer":
+            return found[0]
+        if scope["path"] in OPEN_PATHS:
+            return DEFAULT_TENANT
+        raise Unauthorized("This server wants a key, and the request has none that fits.")
+
+
+class Limited:
+    """`receive` that stops reading a body above the limit."""
+
+    def __init__(self, receive: Receive, headers: Headers, limit_bytes: int):
+        self._receive = receive
+        self._limit_bytes = limit_bytes
+        self._read_bytes = 0
+        declared = headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > limit_bytes:
+            raise self._too_large()
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._read_bytes += len(message.get("body", b""))
+        if self._read_bytes > self._limit_bytes:
+            raise self._too_large()
+        return message
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(f"The body is larger than {self._limit_bytes} bytes.")
+
+
+class Account:
+    """`send` that notes what was answered, for the log line and the counters."""
+
+    def __init__(self, scope: Scope, send: Send):
+        self._scope = scope
+        self._send = send
+        self._status = 500
+        self._id = uuid.uuid4().hex[:12]
+        scope.setdefault("state", {})["request_id"] = self._id
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["x-request-id"] = self._id
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+    def close(self, took_s: float, metrics: Metrics) -> None:
+        """Write the line. The route's pattern stands in for the path, which holds a session's name."""
+        route = getattr(self._scope.get("route"), "path", "-")
+        noted: dict[str, Any] = self._scope["state"].get("noted", {})
+        metrics.request(route, self._scope["method"], self._status, noted.get("mode", ""), took_s)
+        log.info(
+            "request",
+            method=self._scope["method"],
+            route=route,
+            status=self._status,
+            ms=round(took_s * 1000, 1),
+            id=self._id,
+            **noted,
+        )
+
+
+class JsonRequest(Request):
+    """A request whose JSON is read strictly: UTF-8, no NaN, lone surrogates mended."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_parsed"):
+            self._parsed = parse(await self.body())
+        return self._parsed
+
+
+def parse(body: bytes) -> Any:
+    """A body as JSON values, or BadJson."""
+    try:
+        return mended(json.loads(body.decode(), parse_constant=refuse_constant))
+    except UnicodeDecodeError:
+        raise BadJson("The body is not UTF-8.") from None
+    except RecursionError:
+        raise BadJson("The body is nested too deeply.") from None
+    except json.JSONDecodeError as error:
+        raise BadJson(f"The body is not JSON: {error.msg} at character {error.pos}.") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadJson(f"The body is not JSON: {error}.") from None
+
+
+def refuse_constant(name: str) -> Any:
+    raise BadJson(f"{name} is not JSON.")
+
+
+class JsonRoute(APIRoute):
+    """A route that reads its body with JsonRequest."""
+
+    def get_route_handler(self) -> Any:
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Any:
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return handler
+
+
+def name_of(segment: str) -> str:
+    """A name from its percent-encoded path segment, kept to the character; else BadSessionName."""
+    try:
+        name = unquote_to_bytes(segment).decode()
+    except UnicodeDecodeError:
+        raise BadSessionName("The name in the path is not percent-encoded UTF-8.") from None
+    if not 1 <= len(name) <= MAX_NAME:
+        raise BadSessionName(f"The name in the path has {len(name)} characters.")
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
+        raise BadSessionName("The name in the path has a control character.")
+    return name

@@ -1,0 +1,57 @@
+"""What Prometheus reads. No label holds a session, an owner or a text."""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from memsrv.model import Prompt
+
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+PARTS = ("recall", "index", "embedder", "transcript")
+
+
+class Metrics:
+    """The server's counters, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._latency = Histogram(
+            "memsrv_request_seconds",
+            "Time to answer a request.",
+            ("route", "method", "mode"),
+            registry=self._registry,
+            buckets=SECONDS,
+        )
+        self._requests = Counter("memsrv_requests", "Requests answered.", ("route", "method", "status"), registry=self._registry)
+        self._messages = Counter("memsrv_messages", "Messages stored.", registry=self._registry)
+        self._tokens = Counter(
+            "memsrv_prompt_tokens", "Tokens given out in prompts.", ("region", "mode"), registry=self._registry
+        )
+        self._degraded_prompts = Counter(
+            "memsrv_degraded_prompts", "Prompts that lacked a part.", ("part",), registry=self._registry
+        )
+        self._pending = Gauge("memsrv_pending_index", "Messages that wait for their vectors.", registry=self._registry)
+        self._set_aside = Gauge("memsrv_set_aside", "Messages that could not be indexed.", registry=self._registry)
+        self._degraded = Gauge("memsrv_degraded", "1 while this part is down.", ("part",), registry=self._registry)
+
+    def request(self, route: str, method: str, status: int, mode: str, took_s: float) -> None:
+        self._latency.labels(route, method, mode).observe(took_s)
+        self._requests.labels(route, method, str(status)).inc()
+
+    def stored(self, messages: int) -> None:
+        self._messages.inc(messages)
+
+    def prompt(self, prompt: Prompt) -> None:
+        for region in prompt.receipt.regions:
+            self._tokens.labels(region.name, prompt.mode).inc(region.tokens)
+        for part in prompt.receipt.degraded:
+            self._degraded_prompts.labels(part).inc()
+
+    def text(self, *, pending: int, set_aside: int, degraded: Iterable[str]) -> bytes:
+        """The exposition, with the state of this moment."""
+        self._pending.set(pending)
+        self._set_aside.set(set_aside)
+        down = set(degraded)
+        for part in sorted(down | set(PARTS)):
+            self._degraded.labels(part).set(part in down)
+        return generate_latest(self._registry)

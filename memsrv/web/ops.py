@@ -1,0 +1,45 @@
+"""The routes of those who run the server."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from memsrv import __version__
+from memsrv.web.context import REFUSALS, Counters, Services
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok", "version": __version__}
+
+
+@router.get("/readyz", responses={503: {"description": "The transcript is not available"}, 401: REFUSALS[401]})
+async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
+    """The state of each part. 503 while the transcript is down; a degraded index or embedder is told, and serves on."""
+    state = await runtime.state()
+    response.status_code = 200 if state.transcript_ok else 503
+    return {
+        "status": "ok" if not state.degraded else "degraded" if state.transcript_ok else "down",
+        "degraded": sorted(state.degraded),
+        "pending_index": state.pending,
+        "set_aside": state.set_aside,
+        "embedder": runtime.embedder.fingerprint,
+    }
+
+
+@router.get("/metrics", responses={401: REFUSALS[401]})
+async def read_metrics(runtime: Services, metrics: Counters) -> Response:
+    """The counters, for Prometheus."""
+    state = await runtime.state()
+    text = metrics.text(pending=state.pending, set_aside=state.set_aside, degraded=state.degraded)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def put_faults(runtime: Services, body: dict[str, str]) -> dict[str, str]:
+    """Put faults in force. This route exists only while MEMSRV_FAULTS is set."""
+    assert runtime.faults is not None
+    runtime.faults.update(body)
+    return body

@@ -1,0 +1,292 @@
+"""The bodies of the HTTP contract, in and out. Unknown fields are refused by name."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+
+from memsrv.model import Draft, Format, Message, Mode, PromptRequest, Reach
+
+MAX_NAME = 512
+MAX_WAIT_MS = 60_000
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def utc(value: datetime) -> datetime:
+    """A time without a zone is taken as UTC; every time is kept in UTC."""
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def no_bool(value: object) -> object:
+    """Epoch seconds may be numbers, but true and false are none."""
+    if isinstance(value, bool):
+        raise ValueError("a time is RFC 3339 text or epoch seconds")
+    return value
+
+
+def written(value: datetime) -> str:
+    """RFC 3339 in UTC; a fraction of a second only where there is one."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def plain(value: str) -> str:
+    """A name: no control characters."""
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in value):
+        raise ValueError("control characters are not allowed")
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(plain)]
+Instant = Annotated[datetime, BeforeValidator(no_bool), AfterValidator(utc)]
+Object = dict[str, JsonValue]
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+class Part(BaseModel):
+    """One part of a message's content, in OpenAI's shape; what else it holds depends on its type."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    type: str = Field(min_length=1, max_length=64)
+    text: str | None = None
+
+
+class Function(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str
+    arguments: str = ""
+
+
+class ToolCall(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+    id: str = Field(min_length=1, max_length=MAX_NAME)
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class MessageIn(Body):
+    """One message in OpenAI's shape, with memsrv's `id`, `sent_at` and `metadata`."""
+
+    role: Literal["user", "assistant", "system", "tool", "developer"]
+    content: str | list[Part] | None = None
+    name: str | None = Field(None, max_length=MAX_NAME)
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = Field(None, max_length=MAX_NAME)
+    reasoning_content: JsonValue = None
+    reasoning: JsonValue = None
+    refusal: str | None = None
+    audio: JsonValue = None
+    annotations: JsonValue = None
+    id: Name | None = None
+    sent_at: Instant | None = None
+    metadata: Object | None = None
+
+    @model_validator(mode="after")
+    def paired(self) -> "MessageIn":
+        if self.role == "tool" and not self.tool_call_id:
+            raise ValueError("a message of role tool needs the tool_call_id of its call")
+        if self.tool_calls and self.role != "assistant":
+            raise ValueError("only a message of role assistant can have tool_calls")
+        return self
+
+    def draft(self) -> Draft:
+        """The payload as it was sent, and memsrv's own fields beside it."""
+        payload = self.model_dump(exclude_unset=True, exclude={"id", "sent_at", "metadata"})
+        return Draft({"content": None} | payload, self.id, self.sent_at, self.metadata)
+
+
+class Batch(Body):
+    messages: list[MessageIn] = Field(min_length=1)
+
+
+def one_or_many(value: object) -> str:
+    return "many" if isinstance(value, dict) and "messages" in value else "one"
+
+
+Messages = Annotated[
+    Annotated[MessageIn, Tag("one")] | Annotated[Batch, Tag("many")],
+    Discriminator(one_or_many),
+]
+
+
+class EditIn(Body):
+    """What PATCH may change in a message; what is left out stays."""
+
+    content: str | list[Part] | None = None
+    name: str | None = Field(None, max_length=MAX_NAME)
+    tool_calls: list[ToolCall] | None = None
+    sent_at: Instant | None = None
+    metadata: Object | None = None
+
+    def draft(self, old: Message) -> Draft:
+        """The old message with the given fields in place."""
+        given = self.model_dump(exclude_unset=True)
+        payload = {**old.payload, **{name: value for name, value in given.items() if name in PAYLOAD_EDITS}}
+        return Draft(payload, old.id, given.get("sent_at", old.sent_at), given.get("metadata", old.metadata))
+
+
+PAYLOAD_EDITS = ("content", "name", "tool_calls")
+
+
+class StoredOut(BaseModel):
+    id: str
+    position: int
+    created: bool
+    chunks: int
+
+
+class AppendedOut(BaseModel):
+    session: str
+    messages: list[StoredOut]
+    pending_index: int
+
+
+class ChunkOut(BaseModel):
+    text: str
+    start: int
+    end: int
+
+
+def message_out(message: Message) -> dict[str, Any]:
+    """A stored message: the payload verbatim, with memsrv's own fields."""
+    return {
+        **message.payload,
+        "id": message.id,
+        "position": message.position,
+        "sent_at": written(message.sent_at),
+        "stored_at": written(message.stored_at),
+        "metadata": message.metadata,
+        "indexed": message.indexed,
+    }
+
+
+# --- prompt and recall ----------------------------------------------------------------------------------------------
+
+
+class PromptIn(Body):
+    """What a prompt is asked with; what is left out is as the session and the settings say."""
+
+    query: str | None = Field(None, description="What to recall for; default: the newest user message.")
+    budget: int | None = Field(None, ge=1, le=100_000_000, description="Tokens the whole prompt may use.")
+    model: str | None = Field(None, max_length=MAX_NAME, description="Picks the tokenizer and the context window.")
+    mode: Mode | None = Field(None, description="For this call only; default: the session's.")
+    k: int | None = Field(None, ge=0, le=1000, description="Recalled chunks, at most.")
+    scope: Reach | None = Field(None, description="Recall from this session, or from all of its owner's.")
+    format: Format = Field(Format.OPENAI, description="Shape of the messages.")
+    explain: bool = Field(False, description="Add what was considered and why it fell out.")
+
+    def request(self) -> PromptRequest:
+        return PromptRequest(
+            query=self.query,
+            budget_tokens=self.budget,
+            model=self.model,
+            mode=self.mode,
+            k=self.k,
+            reach=self.scope,
+            format=self.format,
+            explain=self.explain,
+        )
+
+
+class RecallIn(Body):
+    query: str = Field(description="What to look for.")
+    k: int | None = Field(None, ge=0, le=1000, description="Hits, at most.")
+    scope: Reach | None = Field(None, description="This session, or all of its owner's.")
+
+
+# --- session state --------------------------------------------------------------------------------------------------
+
+
+class WindowIn(Body):
+    size: int | None = Field(None, ge=0, le=100_000, description="Messages in the window, at most; 0 is none.")
+    keep: int | None = Field(None, ge=0, le=100_000, description="Messages that stay after a compaction.")
+
+
+class TriggerIn(Body):
+    type: Literal["messages", "tokens"]
+    value: int = Field(ge=1)
+
+
+class SummaryIn(Body):
+    enabled: bool | None = None
+    trigger: TriggerIn | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    max_input_tokens: int | None = Field(None, ge=1)
+    provider: str | None = None
+    model: str | None = None
+    parameters: Object | None = None
+    prompt: str | None = None
+    update_prompt: str | None = None
+
+
+class RecallSettingsIn(Body):
+    k: int | None = Field(None, ge=0, le=1000)
+    scope: Reach | None = None
+    min_score: float | None = Field(None, ge=-1, le=1)
+
+
+class BudgetIn(Body):
+    tokens: int | None = Field(None, ge=1)
+    model: str | None = Field(None, max_length=MAX_NAME)
+    reserve_ratio: float | None = None
+
+
+class SectionsIn(Body):
+    last_bytes: int | None = Field(None, ge=0)
+    max_tool_bytes: int | None = Field(None, ge=1)
+    max_qa: int | None = Field(None, ge=0)
+    max_qa_bytes: int | None = Field(None, ge=0)
+    keep_qa: int | None = Field(None, ge=0)
+    summarize_human: bool | None = None
+
+
+class SessionIn(Body):
+    """Settings of a session, all optional; null takes one back to the default."""
+
+    owner: Name | None = None
+    profile: Literal["assistant", "agent", "support", "project", "knowledge", "events"] | None = None
+    mode: Mode | None = None
+    window: WindowIn | None = None
+    summary: SummaryIn | None = None
+    recall: RecallSettingsIn | None = None
+    budget: BudgetIn | None = None
+    sections: SectionsIn | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What was given, without the owner, as JSON values."""
+        return self.model_dump(mode="json", exclude_unset=True, exclude={"owner"})
+
+
+class MetaIn(BaseModel):
+    """What never scrolls away; other keys are the client's own and stand in the prompt too."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    system_prompt: str | None = None
+    profile: str | None = None
+    goal: str | None = None
+    task_state: str | None = None
+    __pydantic_extra__: dict[str, JsonValue]
+
+
+class PinIn(Body):
+    text: str = Field(min_length=1, max_length=20_000)
+    kind: Literal["fact", "decision"] = "fact"
+
+
+class PinOut(BaseModel):
+    id: str
+    text: str
+    kind: str
+    made_at: str
+
+
+class Failure(BaseModel):
+    """The one shape of every error."""
+
+    code: str
+    message: str
+    hint: str

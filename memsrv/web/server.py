@@ -1,0 +1,87 @@
+"""Run the app: bind, tell where, serve until told to stop, close in order."""
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import structlog
+import uvicorn
+
+from memsrv.errors import CannotStart
+from memsrv.settings import Settings
+from memsrv.web.app import create_app
+from memsrv.web.logs import configure
+from memsrv.wiring import opened
+
+DRAIN_S = 10  # requests in hand may take so long after SIGTERM
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with the signals left to us: the parts are closed after it has stopped, before the process ends."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for what in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(what, self.handle_exit, what, None)
+        yield
+
+
+async def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT. Raises CannotStart (also DataDirLocked) or SettingsError."""
+    configure(settings.log_format, settings.log_level)
+    refuse_open_door(settings)
+    with bound(settings.host, settings.port) as listener:
+        async with opened(settings) as runtime:
+            config = uvicorn.Config(
+                create_app(runtime), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False
+            )
+            address = address_of(listener)
+            keys = "keys are wanted" if settings.keys else "no keys"
+            structlog.get_logger().info("listening", url=address, data_dir=str(settings.data_dir), access=keys)
+            print(f"memsrv listens on {address} ({keys}); data in {settings.data_dir}; API page {address}/docs", file=sys.stderr)
+            await Server(config).serve(sockets=[listener])
+
+
+def refuse_open_door(settings: Settings) -> None:
+    """Beyond loopback only with keys, or when asked for by name."""
+    if settings.keys or settings.allow_open or is_loopback(settings.host):
+        return
+    raise CannotStart(
+        f"Listening on {settings.host} without keys would let anyone in.",
+        "Set MEMSRV_KEYS, or MEMSRV_ALLOW_OPEN=true if something else guards the port.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket, or CannotStart."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise CannotStart(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", "Choose another one with --port or --host."
+        ) from None
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,193 @@
+"""Settings to a running set of parts; the only importer of adapters. Opens in order, closes in the reverse."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.adapters.database import Database
+from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultyTranscript, FaultyVectors
+from memsrv.adapters.lexical_sql import SqlLexicalIndex
+from memsrv.adapters.queue_sql import SqlIndexQueue
+from memsrv.adapters.records_sql import SqlReceipts, SqlSnapshots
+from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
+from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.adapters.vectors_chroma import ChromaVectors
+from memsrv.core.policy import Defaults
+from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
+from memsrv.ports import Embedder, IndexQueue, Receipts, Sessions, Snapshots, Transcript, VectorIndex
+from memsrv.services.assembler import Assembler
+from memsrv.services.indexer import Indexer
+from memsrv.services.ingest import Ingest
+from memsrv.services.recall import RecallService
+from memsrv.settings import Settings
+
+MB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How the parts are, at one moment."""
+
+    transcript_ok: bool
+    degraded: frozenset[str]
+    pending: int
+    set_aside: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The parts that a server is made of."""
+
+    settings: Settings
+    transcript: Transcript
+    sessions: Sessions
+    snapshots: Snapshots
+    receipts: Receipts
+    queue: IndexQueue
+    embedder: Embedder
+    indexer: Indexer
+    ingest: Ingest
+    assembler: Assembler
+    faults: Faults | None
+
+    async def state(self) -> State:
+        """Ask the store for its backlog, and the indexer for what it misses."""
+        try:
+            pending, set_aside = await self.queue.backlog()
+        except StoreDown:
+            return State(False, self.indexer.degraded | {"transcript"}, 0, 0)
+        return State(True, self.indexer.degraded, pending, set_aside)
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Runtime]:
+    """Lock the data folder and open every part; on the way out, let the work in hand end and close all.
+
+    Raises DataDirLocked, CannotStart or SettingsError.
+    """
+    async with AsyncExitStack() as stack:
+        stack.callback(locked(settings.data_dir).release)
+        yield await assembled(settings, stack)
+
+
+def locked(data_dir: Path) -> FileLock:
+    """The data folder's lock, taken: embedded Chroma and SQLite have one writer. It does not outlive the process."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(data_dir / "lock", timeout=0)
+        lock.acquire()
+    except Timeout:
+        raise DataDirLocked("Another memsrv serves this data folder.") from None
+    except OSError as error:
+        raise CannotStart(f"The data folder cannot be used: {error.strerror}.", "Choose another one with --data-dir.") from None
+    return lock
+
+
+async def assembled(settings: Settings, stack: AsyncExitStack) -> Runtime:
+    """Open each part, register its closing, and put them together. What takes time to load is loaded side by side."""
+    data_dir = settings.data_dir
+    counter = token_counter(settings)
+    analyzer = SnowballAnalyzer()
+    warming = [asyncio.create_task(asyncio.to_thread(part.warm)) for part in (counter, analyzer)]
+    embedder, database = await asyncio.gather(embedder_for(settings), Database.open(data_dir))
+    stack.push_async_callback(database.close)
+    stack.push_async_callback(embedder.close)
+    await asyncio.gather(*warming)
+
+    transcript: Transcript = SqlTranscript(database)
+    sessions, snapshots, queue = SqlSessions(database), SqlSnapshots(database), SqlIndexQueue(database)
+    receipts = SqlReceipts(database, kept=settings.receipts_kept)
+    stack.push_async_callback(receipts.close)
+    vectors = vectors_for(settings)
+    stack.push_async_callback(vectors.close)
+    faults = Faults(json.loads(settings.faults)) if settings.faults is not None else None
+    if faults:
+        transcript, vectors, embedder = (
+            FaultyTranscript(transcript, faults),
+            FaultyVectors(vectors, faults),
+            FaultyEmbedder(embedder, faults),
+        )
+    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch)
+    indexer.start()
+    stack.push_async_callback(indexer.close)
+
+    lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
+    recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
+    return Runtime(
+        settings=settings,
+        transcript=transcript,
+        sessions=sessions,
+        snapshots=snapshots,
+        receipts=receipts,
+        queue=queue,
+        embedder=embedder,
+        indexer=indexer,
+        ingest=Ingest(transcript, sessions, analyzer, indexer, max_waiting=settings.max_waiting_writes),
+        assembler=Assembler(transcript, sessions, snapshots, receipts, recall, counter, defaults(settings)),
+        faults=faults,
+    )
+
+
+def vectors_for(settings: Settings) -> VectorIndex:
+    """Chroma as a server where a URL is set, else in the data folder."""
+    cache_bytes, exact = settings.vector_cache_mb * MB, settings.exact_search_chunks
+    if settings.chroma_url:
+        return ChromaVectors.server(settings.chroma_url, cache_bytes=cache_bytes, exact_chunks=exact)
+    return ChromaVectors.embedded(settings.data_dir / "chroma", cache_bytes=cache_bytes, exact_chunks=exact)
+
+
+async def embedder_for(settings: Settings) -> Embedder:
+    """The embedder that the settings name."""
+    if settings.embedder == "bundled":
+        from memsrv.adapters.embedder_bundled import BundledEmbedder
+
+        return await asyncio.to_thread(BundledEmbedder.open, settings.data_dir / "models")
+    if not settings.embedder_model:
+        raise SettingsError(f"MEMSRV_EMBEDDER={settings.embedder} needs MEMSRV_EMBEDDER_MODEL.")
+    if settings.embedder == "sentence-transformers":
+        from memsrv.adapters.embedder_sentence_transformers import SentenceTransformersEmbedder
+
+        return await asyncio.to_thread(
+            SentenceTransformersEmbedder.open,
+            settings.embedder_model,
+            query_prefix=settings.embedder_query_prefix,
+            passage_prefix=settings.embedder_passage_prefix,
+        )
+    if not settings.embedder_url:
+        raise SettingsError("MEMSRV_EMBEDDER=openai needs MEMSRV_EMBEDDER_URL.")
+    from memsrv.adapters.embedder_openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(
+        settings.embedder_url,
+        settings.embedder_model,
+        key=settings.embedder_key.get_secret_value(),
+        dimensions=settings.embedder_dimensions or None,
+        query_prefix=settings.embedder_query_prefix,
+        passage_prefix=settings.embedder_passage_prefix,
+        timeout_s=settings.embedder_timeout_s,
+    )
+
+
+def token_counter(settings: Settings) -> TiktokenCounter:
+    """The counter for the settings' default encoding."""
+    return TiktokenCounter(settings.tokenizer, shipped_vocabularies())
+
+
+def defaults(settings: Settings) -> Defaults:
+    """What a session that sets nothing gets."""
+    return Defaults(
+        mode=settings.mode,
+        window_size=settings.window_size,
+        window_keep=settings.window_keep,
+        k=settings.recall_k,
+        min_score=settings.recall_min_score,
+        budget_tokens=settings.budget_tokens,
+        max_tool_bytes=settings.max_tool_bytes,
+    )

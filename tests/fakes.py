@@ -1,0 +1,205 @@
+"""Small real implementations of ports, that fail on request."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+
+from memsrv.errors import EmbedderDown, IndexDown
+from memsrv.model import Generation, PendingChunk, Said, Scope
+from memsrv.ports import Scored
+
+
+def hashed(text: str, dimension: int) -> np.ndarray:
+    """A unit vector of a text's words and their three-letter parts: texts that share words are near."""
+    vector = np.zeros(dimension, np.float32)
+    for word in text.lower().split() or [text]:
+        for part in {word, *(word[i : i + 3] for i in range(len(word) - 2))}:
+            digest = blake2b(part.encode("utf-8", "replace"), digest_size=8).digest()
+            vector[int.from_bytes(digest[:4], "big") % dimension] += 1.0 if digest[4] & 1 else -1.0
+    if not vector.any():
+        vector[0] = 1.0
+    return vector / np.linalg.norm(vector)
+
+
+class HashingEmbedder:
+    """Words to vectors, the same in every process. `fail` is asked before each call and may raise; `spoil` changes answers."""
+
+    def __init__(self, dimension: int = 64, *, fingerprint: str = "hashing", known: bool = True):
+        self.fail: Callable[[Sequence[str]], None] = lambda texts: None
+        self.spoil: Callable[[Sequence[str], np.ndarray], np.ndarray] = lambda texts, vectors: vectors
+        self.calls: list[list[str]] = []
+        self._fingerprint = fingerprint
+        self._size = dimension
+        self._known = known
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @property
+    def dimension(self) -> int | None:
+        return self._size if self._known else None
+
+    async def passages(self, texts: Sequence[str]) -> np.ndarray:
+        await asyncio.sleep(0)
+        self.calls.append(list(texts))
+        self.fail(texts)
+        self._known = True
+        vectors = np.array([hashed(text, self._size) for text in texts], np.float32).reshape(len(texts), self._size)
+        return self.spoil(texts, vectors)
+
+    async def query(self, text: str) -> np.ndarray:
+        return (await self.passages([text]))[0]
+
+    async def close(self) -> None:
+        pass
+
+
+def down(_: Sequence[str]) -> None:
+    """For `HashingEmbedder.fail`: it answers nobody."""
+    raise EmbedderDown("It is down.")
+
+
+@dataclass
+class Waiting:
+    """A message in the queue's eyes."""
+
+    chunks: list[PendingChunk]
+    unmarked: set[int]
+    attempts: int = 0
+    due_at: float = 0.0
+    set_aside: bool = False
+
+
+@dataclass
+class MemoryQueue:
+    """ports.IndexQueue in memory. A failed message waits `retry_s`."""
+
+    retry_s: float = 0.0
+    current: Generation | None = None
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+    def append(self, message: int, *texts: str, session: int = 1, tenant: str = "default") -> None:
+        """A message comes in, a chunk for each text; chunk numbers are ten times the message's and up."""
+        chunks = [
+            PendingChunk(message * 10 + i, session, message, tenant, Said("user", text), ()) for i, text in enumerate(texts)
+        ]
+        self.waiting[message] = Waiting(chunks, {chunk.number for chunk in chunks})
+
+    def delete(self, message: int) -> None:
+        """A message goes."""
+        self.gone.extend(chunk.number for chunk in self.waiting.pop(message).chunks)
+
+    def indexed(self, message: int) -> bool:
+        """Whether all its chunks are marked."""
+        return not self.waiting[message].unmarked
+
+    async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
+        if self.current and self.current.fingerprint == fingerprint:
+            return self.current, False
+        return await self.renew(fingerprint), True
+
+    async def renew(self, fingerprint: str) -> Generation:
+        self.current = Generation(self.current.number + 1 if self.current else 1, fingerprint)
+        for message in self.waiting.values():
+            message.unmarked = {chunk.number for chunk in message.chunks}
+            message.set_aside, message.attempts, message.due_at = False, 0, 0.0
+        return self.current
+
+    async def indexed_chunks(self, generation: Generation) -> int:
+        return sum(len(message.chunks) for message in self.waiting.values() if not message.unmarked)
+
+    async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
+        await asyncio.sleep(0)
+        assert generation == self.current
+        due = [message for message in self._unindexed() if message.due_at <= time.monotonic()]
+        chunks: list[PendingChunk] = []
+        for message in due:
+            if len(chunks) < limit:
+                chunks.extend(chunk for chunk in message.chunks if chunk.number in message.unmarked)
+        return chunks
+
+    async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
+        for chunk in chunks:
+            message = self.waiting.get(chunk.message_number)
+            if message is None:
+                self.gone.append(chunk.number)
+            else:
+                message.unmarked.discard(chunk.number)
+
+    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
+        self.reasons[message_number] = reason
+        if message := self.waiting.get(message_number):
+            message.attempts += 1
+            message.set_aside = set_aside
+            message.due_at = time.monotonic() + self.retry_s
+
+    async def removals(self, limit: int) -> list[int]:
+        return self.gone[:limit]
+
+    async def clear_removals(self, chunk_numbers: Sequence[int]) -> None:
+        self.gone = [number for number in self.gone if number not in set(chunk_numbers)]
+
+    async def backlog(self) -> tuple[int, int]:
+        return len(self._unindexed()), sum(message.set_aside for message in self.waiting.values())
+
+    async def next_due_s(self) -> float | None:
+        due = [message.due_at for message in self._unindexed()]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _unindexed(self) -> list[Waiting]:
+        return [message for message in self.waiting.values() if message.unmarked and not message.set_aside]
+
+
+class MemoryVectors:
+    """ports.VectorIndex in memory; everything is IndexDown while `is_down`. `delete_folder` loses all."""
+
+    def __init__(self) -> None:
+        self.is_down = False
+        self.generations: dict[int, dict[int, tuple[PendingChunk, np.ndarray]]] = {}
+        self._current = 0
+
+    @property
+    def rows(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
+        if self.is_down:
+            raise IndexDown("It is down.")
+        return self.generations[self._current]
+
+    def delete_folder(self) -> None:
+        self.generations.clear()
+
+    async def use(self, generation: Generation, dimension: int) -> None:
+        if self.is_down:
+            raise IndexDown("It is down.")
+        self._current = generation.number
+        self.generations = {self._current: self.generations.get(self._current, {})}
+
+    async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
+        self.rows.update({chunk.number: (chunk, row) for chunk, row in zip(chunks, vectors, strict=True)})
+
+    async def remove(self, chunk_numbers: Sequence[int]) -> None:
+        for number in chunk_numbers:
+            self.rows.pop(number, None)
+
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+        scores = {
+            number: float(row @ vector)
+            for number, (chunk, row) in self.rows.items()
+            if chunk.tenant == scope.tenant and chunk.session_number in scope.session_numbers
+        }
+        order = sorted(scores, key=lambda number: (-scores[number], number))
+        kept = [number for rank, number in enumerate(order) if rank < limit or number in also]
+        return Scored(np.array(kept, np.int64), np.array([scores[number] for number in kept], np.float32))
+
+    async def count(self) -> int:
+        return len(self.rows)
+
+    async def close(self) -> None:
+        pass

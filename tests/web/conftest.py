@@ -1,0 +1,42 @@
+"""The real app over real parts, in this process; every test uses sessions of its own."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from memsrv.settings import Settings
+from memsrv.web.app import create_app
+from memsrv.wiring import Runtime, opened
+
+KEYS = {"red": "key-of-the-red-tenant", "blue": "key-of-the-blue-tenant"}
+
+
+def client_of(runtime: Runtime, **options) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app=create_app(runtime), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://memsrv", **options)
+
+
+@pytest.fixture(scope="session")
+async def runtime(tmp_path_factory) -> AsyncIterator[Runtime]:
+    settings = Settings(data_dir=tmp_path_factory.mktemp("web"), max_body_bytes=2_000_000)
+    async with opened(settings) as runtime:
+        yield runtime
+
+
+@pytest.fixture(scope="session")
+async def http(runtime) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(runtime) as http:
+        yield http
+
+
+@pytest.fixture(scope="session")
+async def tenants(tmp_path_factory) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+    """Clients of one server with keys: one for each tenant, and `none` without a key."""
+    settings = Settings(data_dir=tmp_path_factory.mktemp("tenants"), keys=KEYS)
+    async with opened(settings) as runtime:
+        clients = {name: client_of(runtime, headers={"authorization": f"Bearer {key}"}) for name, key in KEYS.items()}
+        clients["none"] = client_of(runtime)
+        yield clients
+        for client in clients.values():
+            await client.aclose()

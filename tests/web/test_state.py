@@ -1,0 +1,152 @@
+"""Sessions, settings, meta, pins, receipts, forgetting, tenants, operation."""
+
+import pytest
+
+
+async def say(http, session, *texts, wait=0):
+    messages = [{"role": "user", "content": text} for text in texts]
+    answer = await http.post(f"/context/{session}/messages", json={"messages": messages}, params={"wait_ms": wait})
+    assert answer.status_code == 201
+
+
+async def test_settings_are_kept_changed_and_taken_back(http):
+    made = (await http.put("/context/set", json={"owner": "ada", "mode": "window", "window": {"size": 4}})).json()
+    assert (made["owner"], made["mode"], made["settings"]["window"]) == ("ada", "window", {"size": 4})
+    changed = (await http.patch("/context/set", json={"window": {"keep": 2}, "mode": None})).json()
+    assert changed["settings"] == {"window": {"size": 4, "keep": 2}}
+    assert (changed["owner"], changed["mode"]) == ("ada", "hybrid")
+    refused = await http.patch("/context/set", json={"window": {"sise": 4}})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unknown_field")
+
+
+async def test_a_window_of_four_shows_four_messages(http):
+    talk = [{"role": role, "content": f"{role} {n}"} for n in range(5) for role in ("user", "assistant")]
+    await http.post("/context/four/messages", json={"messages": talk})
+    await http.patch("/context/four", json={"window": {"size": 4}})
+    prompt = (await http.get("/context/four/prompt", params={"mode": "window", "budget": 2000})).json()
+    assert [m["content"] for m in prompt["messages"]] == ["user 3", "assistant 3", "user 4", "assistant 4"]
+
+
+async def test_meta_and_pins_stand_in_every_prompt(http):
+    await say(http, "meta", "hello")
+    await http.put("/context/meta/meta", json={"system_prompt": "Be brief.", "goal": "Buy a bike", "colour": "green"})
+    pin = (await http.post("/context/meta/pins", json={"text": "The budget is 900 euro.", "kind": "decision"})).json()
+    for mode in ("full", "window", "summary", "retrieval", "hybrid"):
+        prompt = (await http.get("/context/meta/prompt", params={"mode": mode})).json()
+        shown = "\n".join(m["content"] for m in prompt["messages"])
+        assert all(piece in shown for piece in ("Be brief.", "Buy a bike", "green", "The budget is 900 euro."))
+        assert prompt["messages"][-1]["content"] == "hello"
+    assert (await http.delete(f"/context/meta/pins/{pin['id']}")).status_code == 200
+    assert (await http.get("/context/meta/pins")).json()["pins"] == []
+    assert (await http.delete(f"/context/meta/pins/{pin['id']}")).json()["code"] == "pin_not_found"
+    meta = (await http.patch("/context/meta/meta", json={"goal": None})).json()
+    assert meta == {"system_prompt": "Be brief.", "profile": None, "goal": None, "task_state": None, "colour": "green"}
+
+
+async def test_a_prompt_tells_its_mode_tokens_and_receipt_in_headers_too(http):
+    await say(http, "headers", "hello")
+    answer = await http.get("/context/headers/prompt", params={"mode": "window"})
+    body = answer.json()
+    assert answer.headers["x-context-mode"] == body["mode"] == "window"
+    assert answer.headers["x-context-tokens"] == str(body["total_tokens"])
+    assert answer.headers["x-context-receipt"] == body["receipt"]["id"]
+    assert sum(region["tokens"] for region in body["receipt"]["regions"]) <= body["total_tokens"]
+    kept = (await http.get("/context/headers/receipts")).json()["receipts"]
+    assert [receipt["id"] for receipt in kept] == [body["receipt"]["id"]]
+
+
+async def test_the_same_question_gets_the_same_bytes(http):
+    await say(http, "bytes", *(f"fact {n}: bay {n} is free" for n in range(30)), wait=30000)
+    first = await http.get("/context/bytes/prompt", params={"query": "which bay?", "budget": 400})
+    second = await http.get("/context/bytes/prompt", params={"query": "which bay?", "budget": 400})
+    assert first.content == second.content
+
+
+async def test_get_and_post_give_the_same_prompt(http):
+    await say(http, "both", "hello", "again")
+    asked = {"query": "hello", "budget": 500, "mode": "hybrid", "format": "strict"}
+    assert (await http.get("/context/both/prompt", params=asked)).content == (await http.post("/context/both/prompt", json=asked)).content
+
+
+async def test_a_forgotten_session_is_gone_and_its_name_is_free(http):
+    await say(http, "gone", "The old rack is rack 3.", wait=30000)
+    told = (await http.delete("/context/gone", params={"dry_run": True})).json()
+    assert (told["dry_run"], told["messages"], told["chunks"]) == (True, 1, 1)
+    assert (await http.get("/context/gone")).status_code == 200
+    assert (await http.delete("/context/gone")).status_code == 200
+    assert (await http.get("/context/gone")).status_code == 404
+    await say(http, "gone", "The new rack is rack 9.", wait=30000)
+    hits = (await http.get("/context/gone/recall", params={"query": "which rack?"})).json()["recall"]
+    assert [hit["text"] for hit in hits] == ["The new rack is rack 9."]
+
+
+async def test_recall_can_span_an_owners_sessions_and_no_others(http):
+    for session, owner, fact in (("o1", "eve", "Eve's dog is called Rex."), ("o2", "eve", "hi"), ("o3", "bob", "Bob's dog is called Max.")):
+        await http.put(f"/context/{session}", json={"owner": owner})
+        await say(http, session, fact, wait=30000)
+    wide = (await http.get("/context/o2/recall", params={"query": "the dog's name", "scope": "owner"})).json()["recall"]
+    assert "Eve's dog is called Rex." in [hit["text"] for hit in wide]
+    assert not any("Max" in hit["text"] for hit in wide)
+    narrow = (await http.get("/context/o2/recall", params={"query": "the dog's name"})).json()["recall"]
+    assert not any("dog" in hit["text"] for hit in narrow)
+    listed = (await http.get("/context", params={"owner": "eve", "limit": 1})).json()
+    assert [s["session"] for s in listed["sessions"]] == ["o1"]
+    assert [s["session"] for s in (await http.get("/context", params={"owner": "eve", "after": listed["next"]})).json()["sessions"]] == ["o2"]
+
+
+async def test_tenants_do_not_see_each_other(tenants):
+    red, blue = tenants["red"], tenants["blue"]
+    for client in (red, blue):
+        await client.put("/context/shared", json={"owner": "same"})
+    await say(red, "shared", "The red vault is VLT-1.", wait=30000)
+    await say(blue, "shared", "The blue vault is VLT-2.", wait=30000)
+    await say(red, "only-red", "x")
+    assert (await blue.get("/context/only-red")).json()["code"] == "session_not_found"
+    assert [s["session"] for s in (await blue.get("/context")).json()["sessions"]] == ["shared"]
+    hits = (await blue.get("/context/shared/recall", params={"query": "vault", "scope": "owner"})).json()["recall"]
+    assert [hit["text"] for hit in hits] == ["The blue vault is VLT-2."]
+    await blue.delete("/context/shared")
+    assert (await red.get("/context/shared")).json()["messages"] == 1
+
+
+async def test_without_a_key_only_the_health_check_answers(tenants):
+    nobody = tenants["none"]
+    assert (await nobody.get("/healthz")).status_code == 200
+    schema = (await tenants["red"].get("/openapi.json")).json()
+    for path, operations in schema["paths"].items():
+        for method in operations:
+            answer = await nobody.request(method, path.replace("{session}", "shared").replace("{id}", "x"))
+            assert answer.status_code == (200 if path == "/healthz" else 401), (method, path)
+    wrong = await nobody.get("/context", headers={"authorization": "Bearer key-of-nobody-at-all"})
+    assert wrong.json()["code"] == "unauthorized"
+
+
+async def test_operators_see_state_and_counters(http):
+    await say(http, "ops", "hello", wait=30000)
+    await http.get("/context/ops/prompt")
+    ready = (await http.get("/readyz")).json()
+    assert ready["status"] == "ok"
+    assert ready["degraded"] == []
+    text = (await http.get("/metrics")).text
+    assert 'memsrv_request_seconds_bucket{le="0.1",method="GET",mode="hybrid",route="/context/{session}/prompt"}' in text
+    assert "memsrv_pending_index" in text
+    assert 'memsrv_prompt_tokens_total{mode="hybrid",region="window"}' in text
+
+
+async def test_answers_carry_security_headers_and_no_cors(http):
+    answer = await http.get("/healthz", headers={"origin": "https://elsewhere.test"})
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_the_api_page_needs_no_network(http):
+    page = (await http.get("/docs")).text
+    assert "swagger-ui" in page
+    assert "cdn" not in page
+
+
+@pytest.mark.parametrize("format", ["openai", "strict", "text"])
+async def test_every_format_keeps_the_budget(http, format):
+    await say(http, "formats", *(f"Remark {n} about gears and chains." for n in range(60)))
+    prompt = (await http.get("/context/formats/prompt", params={"budget": 300, "format": format, "query": "gears"})).json()
+    assert prompt["total_tokens"] <= 300
