@@ -202,18 +202,18 @@ class IndexQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Chunks and how a search judged them: `numbers` int64, shape (n,); `scores` float32, shape (n,) or (n, views)."""
+    """Chunks and how a search judged them: `numbers` int64 and `scores` float32, both of shape (n,)."""
 
     numbers: np.ndarray
     scores: np.ndarray
 
 
 class LexicalIndex(Protocol):
-    """BM25 over each chunk's terms, in three views: alone, after what came before it, and between its neighbours."""
+    """BM25 over each chunk's terms and, weakened, those of its neighbours."""
 
     async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Scored:
-        """The union of each view's best `limit` chunks, by the statistics of the scope alone, with all three scores;
-        a chunk that shares no term with the query is never among them. Columns: alone, before, around."""
+        """The best `limit` chunks of the scope for these terms, by the statistics of the scope alone; a chunk that has no
+        term of the query in its window is never among them."""
         ...
 
 

@@ -168,7 +168,7 @@ async def embedder_for(settings: Settings) -> Embedder:
         settings.embedder_url,
         settings.embedder_model,
         key=settings.embedder_key.get_secret_value(),
-        dimensions=settings.embedder_dimensions or None,
+        dimensions=settings.embedder_dimensions,
         query_prefix=settings.embedder_query_prefix,
         passage_prefix=settings.embedder_passage_prefix,
         timeout_s=settings.embedder_timeout_s,

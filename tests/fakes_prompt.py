@@ -56,7 +56,9 @@ def hit(source: Message, *, score: float | None = 0.8, rank: float = 1.0, text: 
 class Store:
     """One session's transcript, meta, pins, snapshots and receipts."""
 
-    def __init__(self, payloads: Sequence[Mapping[str, Any]] = (), *, meta: Meta | None = None, settings: Mapping[str, Any] | None = None):
+    def __init__(
+        self, payloads: Sequence[Mapping[str, Any]] = (), *, meta: Meta | None = None, settings: Mapping[str, Any] | None = None
+    ):
         self.stored = [message(position, payload) for position, payload in enumerate(payloads, 1)]
         self.meta = meta or Meta()
         self.settings = settings or {}

@@ -33,7 +33,9 @@ NAMED = regex.compile(r"[\p{N}@_.]|\+\+$|#$")
 APOSTROPHE = regex.compile(r"['’]")
 THOUSANDS = regex.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 MARK_FLOOD = regex.compile(r"(\p{M}{16})\p{M}+")
-ACCENTS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])[\u0300-\u036f]+|(?<=е)\u0308|[\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670]+")
+ACCENTS = regex.compile(
+    r"(?<=[\p{Latin}\p{Greek}])[\u0300-\u036f]+|(?<=е)\u0308|[\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670]+"
+)
 PLAIN = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "ʼ": "'", "\u00ad": None, "\u200b": " "})
 
 SCRIPTS = {
@@ -48,23 +50,24 @@ SCRIPTS = {
 SCRIPT = regex.compile("|".join(rf"(?P<{name}>\p{{{name}}}+)" for name in SCRIPTS))
 
 # what stands before or after an apostrophe and carries no meaning of its own
-CLITICS = frozenset("s m d ll re ve".split())
-ELISIONS = frozenset("l d j m t s c n qu".split())
+CLITICS = frozenset(("s", "m", "d", "ll", "re", "ve"))
+ELISIONS = frozenset(("l", "d", "j", "m", "t", "s", "c", "n", "qu"))
 
-STOP_WORDS = frozenset(
-    """
-    a about above after again against all also am an and any are arent as at be because been before being below between
-    both but by can cannot cant could couldnt did didnt do does doesnt doing dont down during each few for from further
-    had hadnt has hasnt have havent having he her here hers herself him himself his how i if in into is isnt it its
-    itself just me more most my myself no nor not now of off on once only or other our ours ourselves out over own
-    same she should shouldnt so some such than that the their theirs them themselves then there these they this those
-    through to too under until up very was wasnt we were werent what when where which while who whom whose why will with
-    wont would wouldnt you your yours yourself yourselves
-    的 了 着 过 地 得 之 是 在 有 和 与 及 或 而 且 但 但是 而且 并 并且 也 都 就 还 又 才 只 很 太 更 最 不 没 没有 把 被 让 给 对 从 向 到
-    由 于 以 为 因 因为 所以 如果 虽然 然后 那么 我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 这 那 这个 那个 这些 那些 这里 那里
-    这样 那样 一个 一些 什么 谁 哪 哪个 哪些 哪里 哪儿 怎么 怎样 怎么样 如何 为什么 为何 何时 多少 几 几个 吗 呢 吧 啊 呀 嘛 哦 嗯 个 会 能 要 可以
-    """.split()
-)
+STOP_WORD_LIST = """
+a about above after again against all also am an and any are arent as at be because been before being below between
+both but by can cannot cant could couldnt did didnt do does doesnt doing dont down during each few for from further
+had hadnt has hasnt have havent having he her here hers herself him himself his how i if in into is isnt it its itself
+just me more most my myself no nor not now of off on once only or other our ours ourselves out over own same she
+should shouldnt so some such than that the their theirs them themselves then there these they this those through to
+too under until up very was wasnt we were werent what when where which while who whom whose why will with wont would
+wouldnt you your yours yourself yourselves
+的 了 着 过 地 得 之 是 在 有 和 与 及 或 而 且 但 但是 而且 并 并且 也 都 就 还 又 才
+只 很 太 更 最 不 没 没有 把 被 让 给 对 从 向 到 由 于 以 为 因 因为 所以 如果 虽然 然后
+那么 我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 这 那 这个 那个 这些 那些 这里 那里
+这样 那样 一个 一些 什么 谁 哪 哪个 哪些 哪里 哪儿 怎么 怎样 怎么样 如何 为什么 为何 何时 多少
+几 几个 吗 呢 吧 啊 呀 嘛 哦 嗯 个 会 能 要 可以
+"""
+STOP_WORDS = frozenset(STOP_WORD_LIST.split())
 
 
 class SnowballAnalyzer:
@@ -107,10 +110,12 @@ def pairs(run: str) -> list[str]:
 
 
 def han_words(run: str) -> list[str]:
-    """Words of a run of Han characters, and the shorter words inside them."""
+    """Words of a run of Han characters, the shorter words inside them, and the characters of each: a text and a question
+    are seldom cut alike, and a character says much."""
     cut_for_search = import_module("rjieba").cut_for_search  # 0.6 s at the first call, so not at import
     parts = [run[at : at + HAN_CHARS] for at in range(0, len(run), HAN_CHARS)]
-    return [word[:LONGEST] for part in parts for word in cut_for_search(part)]
+    words = [word[:LONGEST] for part in parts for word in cut_for_search(part)]
+    return [term for word in words for term in ((word, *word) if len(word) > 1 else (word,))]
 
 
 @lru_cache(CACHED_WORDS)
@@ -140,6 +145,7 @@ def without_clitics(word: str) -> list[str]:
     return [first + "".join(rest)]
 
 
+@lru_cache(CACHED_WORDS)
 def stemmed(word: str) -> str:
     """The stem by the language of the word's script; a word with digits, or of another script, is its own."""
     match = SCRIPT.fullmatch(word)

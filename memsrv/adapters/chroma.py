@@ -29,7 +29,8 @@ ROWS_PER_CALL = 1000
 SESSIONS_PER_FILTER = 2000
 """Chroma's store takes some 30,000 variables in one statement, no more."""
 SERVER_TIMEOUT = httpx.Timeout(15.0, connect=3.0)
-HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200}
+HNSW = {"space": "cosine", "ef_search": 400}
+"""With Chroma's own 100, a search for 200 under a filter missed 7 of 100 true neighbours; so it misses 1."""
 
 Place = tuple[str, int]
 """Tenant and session number."""

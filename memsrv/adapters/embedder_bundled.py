@@ -13,8 +13,8 @@ from memsrv.errors import CannotStart, EmbedderDown
 
 MODEL = "multilingual-e5-small"
 DIMENSION = 384
-MAX_CHARS = 2000
-"""About the model's 512 tokens; the engine itself reads on without end."""
+MAX_CHARS = 1000
+"""At most the model's 512 tokens in most scripts; the engine itself reads on without end."""
 
 
 class BundledEmbedder:

@@ -43,7 +43,7 @@ class Entry:
 
 
 class SqlLexicalIndex:
-    """BM25 over each chunk's terms, in three views: alone, after what came before it, and between its neighbours."""
+    """BM25 over each chunk's terms and those of its neighbours."""
 
     def __init__(self, database: Database, *, cache_bytes: int, k1: float = 1.2, b: float = 0.75):
         self._database = database
@@ -55,10 +55,10 @@ class SqlLexicalIndex:
         self._locks = [asyncio.Lock() for _ in range(LOCKS)]  # so that two searches do not build the same lists
 
     async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Scored:
-        """The union of each view's best `limit` chunks, in order of the sessions, with all three scores."""
+        """The best `limit` chunks, in order of the sessions."""
         keys = [bm25.key_of(without_nul(term)) for term in terms]
         if not keys or not scope.session_numbers or limit < 1:
-            return Scored(np.empty(0, np.int64), np.empty((0, bm25.VIEWS), np.float32))
+            return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
         states = await self._database.read(lambda connection: states_of(connection, scope))
         for number in scope.session_numbers:
             if number not in states:

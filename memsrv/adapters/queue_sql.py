@@ -10,7 +10,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
@@ -180,50 +180,50 @@ def shared(due: Sequence[Row[Any]], limit: int) -> list[tuple[Row[Any], int]]:
     return chosen
 
 
+# Asked once for each message that is handed out, so they are put together only once.
+FIRST_WAITING = select(func.min(chunks.c.ordinal)).where(
+    chunks.c.message_number == bindparam("message_number"), chunks.c.generation < bindparam("generation")
+)
+NEARBY = (
+    select(chunks.c.number, chunks.c.ordinal, chunks.c.text, chunks.c.generation)
+    .where(chunks.c.message_number == bindparam("message_number"), chunks.c.ordinal >= bindparam("first"))
+    .order_by(chunks.c.ordinal)
+    .limit(bindparam("count"))
+)
+SAID_BEFORE = (
+    select(messages.c.role, messages.c.name, chunks.c.text)
+    .join(chunks, (chunks.c.message_number == messages.c.number) & (chunks.c.ordinal == messages.c.chunk_count - 1))
+    .where(messages.c.session_number == bindparam("session_number"), messages.c.position < bindparam("position"))
+    .where(messages.c.chunk_count > 0, messages.c.role.in_(SPEAKING))
+    .order_by(messages.c.position.desc())
+    .limit(bindparam("count"))
+)
+
+
 def waiting_chunks(connection: Connection, message: Row[Any], generation: int, room: int) -> list[PendingChunk]:
     """The first `room` chunks of a message that wait, each with what was said before it."""
-    waits = (chunks.c.message_number == message.number) & (chunks.c.generation < generation)
-    first = connection.scalar(select(func.min(chunks.c.ordinal)).where(waits))
+    own = {"message_number": message.number}
+    first = connection.scalar(FIRST_WAITING, own | {"generation": generation})
     if first is None:
         return []
-    nearby = (
-        select(chunks.c.number, chunks.c.ordinal, chunks.c.text, chunks.c.generation)
-        .where(chunks.c.message_number == message.number, chunks.c.ordinal >= first - BEFORE)
-        .order_by(chunks.c.ordinal)
-        .limit(BEFORE + room)
-    )
-    rows = connection.execute(nearby).all()
-    speaker = message.name or message.role
+    rows = connection.execute(NEARBY, own | {"first": first - BEFORE, "count": BEFORE + room}).all()
     earlier = said_before(connection, message, BEFORE - min(first, BEFORE))
+    speaker = message.name or message.role
     said = [*earlier, *(Said(speaker, row.text) for row in rows)]
-    offset = len(earlier)
-    return [
-        PendingChunk(
-            number=row.number,
-            session_number=message.session_number,
-            message_number=message.number,
-            tenant=message.tenant,
-            said=said[offset + index],
-            before=tuple(said[max(0, offset + index - BEFORE) : offset + index]),
-        )
-        for index, row in enumerate(rows)
-        if row.generation < generation
-    ][:room]
+    found = []
+    for place, row in enumerate(rows, len(earlier)):
+        if row.generation < generation:
+            before = tuple(said[max(0, place - BEFORE) : place])
+            found.append(PendingChunk(row.number, message.session_number, message.number, message.tenant, said[place], before))
+    return found[:room]
 
 
 def said_before(connection: Connection, message: Row[Any], count: int) -> list[Said]:
     """The last chunk of each of the `count` messages before this one that say something, in order."""
     if count == 0:
         return []
-    query = (
-        select(messages.c.role, messages.c.name, chunks.c.text)
-        .join(chunks, (chunks.c.message_number == messages.c.number) & (chunks.c.ordinal == messages.c.chunk_count - 1))
-        .where(messages.c.session_number == message.session_number, messages.c.position < message.position)
-        .where(messages.c.chunk_count > 0, messages.c.role.in_(SPEAKING))
-        .order_by(messages.c.position.desc())
-        .limit(count)
-    )
-    return [Said(row.name or row.role, row.text) for row in reversed(connection.execute(query).all())]
+    place = {"session_number": message.session_number, "position": message.position, "count": count}
+    return [Said(row.name or row.role, row.text) for row in reversed(connection.execute(SAID_BEFORE, place).all())]
 
 
 # --- marking --------------------------------------------------------------------------------------------------------

@@ -1,15 +1,17 @@
-"""BM25 in memory: posting lists that grow, and a search over several collections as one.
+"""BM25 in memory, over a window of neighbours: posting lists that grow, and a search over several collections as one.
 
-A document is one chunk's terms; documents stand in the order of their session. A search judges each of them in three
-views: alone; with the document before it in front; between the one before and the one after. Only the lists of single
-documents are kept; what the neighbours add is found from them during the search.
+A document is one chunk's terms; documents stand in the order of their session. What is said in a talk is often asked for
+by the words of the lines around it, so a document is judged by each term in itself or, weakened by the distance, in a
+neighbour, whichever speaks more for it:
 
-    score(d) = sum over the query's terms t of  idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / mean |d|))
-    idf(t)   = ln(1 + (N - df + 0.5) / (df + 0.5))
+    score(d)   = sum over the query's terms t of  max over offsets o of  decay(o) * part(t, d - o)
+    part(t, d) = idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / mean |d|))
+    idf(t)     = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-(S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework, 2009; idf as in Lucene, so that it is never negative.)
+(part and idf: S. Robertson, H. Zaragoza, The Probabilistic Relevance Framework, 2009, with Lucene's idf, which is never
+negative; the window is ours, docs/recall.md tells what it brings.)
 
-(1) tf, df, |d| and its mean are those of the view that is judged, over all the collections of the search together.
+(1) tf, df, |d| and its mean are those of the single documents, over all the collections of the search together.
 (2) A neighbour is never one of another session.
 (3) A collection grown in steps scores exactly as one built at once.
 """
@@ -19,7 +21,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-VIEWS = 3  # alone, before, around
+BACK = (0.7, 0.5, 0.4, 0.3, 0.2)
+"""Decay of a term said one, two, ... documents before."""
+AHEAD = (0.4, 0.3, 0.2)
+"""Decay of a term said one, two, ... documents after."""
 
 
 def no_numbers() -> np.ndarray:
@@ -99,111 +104,78 @@ def merged(early: Segment, late: Segment) -> Segment:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The documents of all the collections in one row of slots, with an empty slot around each collection, so that a
-    step to a neighbour never lands in another session. `empty` are these slots; `lengths` is 0 there."""
+    """The documents of all the collections in one row of slots, with empty slots around each collection, as many as the
+    window is wide, so that it never reaches into another session. `numbers` is -1 and `lengths` 0 in an empty slot."""
 
     numbers: np.ndarray
     lengths: np.ndarray
     offsets: tuple[int, ...]
-    empty: np.ndarray
 
     @property
     def documents(self) -> int:
-        return len(self.numbers) - len(self.empty)
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """Where the query's terms stand: `term * slots + slot` (rising) and how often."""
-
-    places: np.ndarray
-    counts: np.ndarray
+        return int(np.count_nonzero(self.numbers >= 0))
 
 
 def search(
     collections: Sequence[Collection], keys: Sequence[int], *, limit: int, k1: float, b: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, shape (n,), and scores, float32, shape (n, VIEWS), of the union of each view's best `limit` documents, in
-    order of the collections. A document that shares no term with the query in any view is never among them."""
+    """Numbers, shape (n,), and scores, float32, shape (n,), of the best `limit` documents, in order of the collections.
+    A document that has no term of the query in its window is never among them."""
     row = lined_up(collections)
-    postings = gathered(collections, row, np.array(list(dict.fromkeys(keys)), np.int64))
-    if not len(postings.places):
-        return np.empty(0, np.int64), np.empty((0, VIEWS), np.float32)
-    scores = [judged(row, view, lengths, k1=k1, b=b) for view, lengths in zip(views(postings), lengths_of(row), strict=True)]
-    chosen = np.unique(np.concatenate([best(view, limit) for view in scores]))
-    return row.numbers[chosen], np.stack([view[chosen] for view in scores], axis=1).astype(np.float32)
+    scores = np.zeros(len(row.numbers), np.float32)
+    if row.documents:
+        mean_length = max(1.0, row.lengths.sum() / row.documents)
+        norms = k1 * (1 - b + b * row.lengths / mean_length)
+        for key in dict.fromkeys(keys):
+            scores += spread(parts(collections, row, key, norms, k1=k1))
+        scores[row.numbers < 0] = 0
+    chosen = np.sort(best(scores, limit))
+    return row.numbers[chosen], scores[chosen]
 
 
 def lined_up(collections: Sequence[Collection]) -> Row:
     """All documents in one row of slots."""
-    gap, nothing = np.array([-1]), np.array([0])
-    numbers, lengths, offsets, slots = [gap], [nothing], [], 1
+    gap = max(len(BACK), len(AHEAD))
+    numbers, lengths, offsets, slots = [np.full(gap, -1)], [np.zeros(gap, np.int64)], [], gap
     for collection in collections:
-        numbers += [collection.numbers, gap]
-        lengths += [collection.lengths, nothing]
+        numbers += [collection.numbers, np.full(gap, -1)]
+        lengths += [collection.lengths, np.zeros(gap, np.int64)]
         offsets.append(slots)
-        slots += len(collection.numbers) + 1
-    empty = np.array([0, *(offset + len(one.numbers) for offset, one in zip(offsets, collections, strict=True))])
-    return Row(np.concatenate(numbers), np.concatenate(lengths), tuple(offsets), empty)
+        slots += len(collection.numbers) + gap
+    return Row(np.concatenate(numbers), np.concatenate(lengths), tuple(offsets))
 
 
-def gathered(collections: Sequence[Collection], row: Row, keys: np.ndarray) -> Postings:
-    """The posting lists of the query's terms over all collections."""
-    places: list[list[np.ndarray]] = [[] for _ in keys]
-    counts: list[list[np.ndarray]] = [[] for _ in keys]
+def parts(collections: Sequence[Collection], row: Row, key: int, norms: np.ndarray, *, k1: float) -> np.ndarray:
+    """One term's part in the score of every slot, float32, from the documents that have it."""
+    slots, counts = postings(collections, row, key)
+    values = np.zeros(len(row.numbers), np.float32)
+    if len(slots):
+        idf = np.log1p((row.documents - len(slots) + 0.5) / (len(slots) + 0.5))
+        values[slots] = idf * counts * (k1 + 1) / (counts + norms[slots])
+    return values
+
+
+def postings(collections: Sequence[Collection], row: Row, key: int) -> tuple[np.ndarray, np.ndarray]:
+    """The slots where a term stands, over all collections, and how often."""
+    slots, counts = [no_numbers()], [no_numbers()]
     for collection, offset in zip(collections, row.offsets, strict=True):
         for segment in collection.segments:
-            at = np.minimum(np.searchsorted(segment.terms, keys), len(segment.terms) - 1)
-            for term in np.flatnonzero(segment.terms[at] == keys):
-                start, end = segment.starts[at[term]], segment.starts[at[term] + 1]
-                places[term].append(segment.ordinals[start:end] + (term * len(row.numbers) + offset))
-                counts[term].append(segment.counts[start:end])
-    found = [part for term in places for part in term]
-    if not found:
-        return Postings(np.empty(0, np.int64), np.empty(0, np.int64))
-    return Postings(np.concatenate(found), np.concatenate([part for term in counts for part in term]))
+            at = int(np.searchsorted(segment.terms, key))
+            if at < len(segment.terms) and segment.terms[at] == key:
+                start, end = segment.starts[at], segment.starts[at + 1]
+                slots.append(segment.ordinals[start:end] + offset)
+                counts.append(segment.counts[start:end])
+    return np.concatenate(slots), np.concatenate(counts)
 
 
-def views(alone: Postings) -> tuple[Postings, Postings, Postings]:
-    """The lists as the three views have them; a document without the term gets it from a neighbour that has it."""
-    places, counts = alone.places, alone.counts
-    step = np.diff(places, prepend=places[0] - 9, append=places[-1] + 9)  # to the next place of the term; 9 is far away
-    padded = np.concatenate([[0], counts, [0]])
-    before = np.where(step[:-1] == 1, padded[:-2], 0)
-    after = np.where(step[1:] == 1, padded[2:], 0)
-    right = step[1:] > 1  # the next document lacks the term ...
-    beyond = np.where(step[1:] == 2, padded[2:], 0)  # ... and the one after that has it
-    left = step[:-1] > 2  # the document before lacks it, and is not the one that `right` has found already
-    return (
-        alone,
-        Postings(np.concatenate([places, places[right] + 1]), np.concatenate([counts + before, counts[right]])),
-        Postings(
-            np.concatenate([places, places[right] + 1, places[left] - 1]),
-            np.concatenate([counts + before + after, (counts + beyond)[right], counts[left]]),
-        ),
-    )
-
-
-def lengths_of(row: Row) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lengths of the documents in the three views, by slot; 0 in the empty ones."""
-    before = row.lengths.copy()
-    before[1:] += row.lengths[:-1]
-    around = before.copy()
-    around[:-1] += row.lengths[1:]
-    before[row.empty] = around[row.empty] = 0
-    return row.lengths, before, around
-
-
-def judged(row: Row, view: Postings, lengths: np.ndarray, *, k1: float, b: float) -> np.ndarray:
-    """BM25 of every slot in one view; 0 in the empty ones."""
-    term, slot = np.divmod(view.places, len(row.numbers))
-    length = lengths[slot]
-    inside = length > 0  # what a neighbour gave to an empty slot does not count
-    term, slot, length, tf = term[inside], slot[inside], length[inside], view.counts[inside]
-    df = np.bincount(term)
-    idf = np.log1p((row.documents - df + 0.5) / (df + 0.5))
-    norm = k1 * (1 - b + b * length / (lengths.sum() / row.documents))
-    return np.bincount(slot, idf[term] * tf * (k1 + 1) / (tf + norm), minlength=len(row.numbers))
+def spread(values: np.ndarray) -> np.ndarray:
+    """Each slot's own value or a neighbour's after its decay, whichever is greatest."""
+    widest = values.copy()
+    for distance, decay in enumerate(BACK, 1):
+        np.maximum(widest[distance:], values[:-distance] * decay, out=widest[distance:])
+    for distance, decay in enumerate(AHEAD, 1):
+        np.maximum(widest[:-distance], values[distance:] * decay, out=widest[:-distance])
+    return widest
 
 
 def best(scores: np.ndarray, limit: int) -> np.ndarray:

@@ -4,8 +4,9 @@
 (2) The system prompt and the newest user message are given up last, and then cut visibly, never dropped; goal and state go
     before them. Beyond that whole items are dropped: half a recalled piece reads as a different statement. Only a summary
     (after a line), a profile and a pin that alone are longer than their share are cut, visibly.
-(3) What the required parts leave is shared: recall may have half of it; meta, summary and window share the rest as 1 : 2 : 3.
-    What one does not use another may: of these three first, then recall, then the window, the summary, meta.
+(3) What the required parts leave is shared. Profile and pins are sure of a quarter, for they stand in every prompt; recall
+    of half of the rest; meta, summary and window share what then is left as 1 : 2 : 3. What one does not use another
+    may: of these three first, then recall, then the window, the summary, meta.
 (4) A budget that is refused names a smallest one; that one works, and so does every larger one.
 """
 
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsrv.core.cuts import cut_end, cut_tokens
-from memsrv.core.marks import listed
-from memsrv.core.regions import Chosen, Material, pins_text, profile_text, recall_note, recall_text, summary_text
+from memsrv.core.marks import block, listed
+from memsrv.core.regions import Chosen, Material, pins_text, profile_text, recall_lines, recall_note, recall_text, summary_text
 from memsrv.core.render import rendered
 from memsrv.core.required import LEAST_CUT_TOKENS, Required, framed, least_tokens, required
 from memsrv.core.sizes import MESSAGE_TOKENS, PROMPT_TOKENS, Sizes
@@ -84,8 +85,11 @@ def chosen_of(
     material: Material, parts: Required, left: int, sizes: Sizes, notes: Mapping[RegionName, list[Note]]
 ) -> tuple[Chosen, Fitted, Mapping[RegionName, int]]:
     """Spend what the required parts leave; see (3)."""
-    for_recall = recall_floor(material, left, sizes)
-    limits = shared(left - for_recall, needs(material, parts, left, sizes))
+    wanted = needs(material, parts, left, sizes)
+    sure = min(wanted[RegionName.META], left // 4)
+    for_recall = recall_floor(material, left - sure, sizes)
+    limits = shared(left - sure - for_recall, wanted | {RegionName.META: wanted[RegionName.META] - sure})
+    limits[RegionName.META] += sure
     profile, pins, meta_tokens = fit_meta(material, limits[RegionName.META], sizes)
     summary, summary_tokens = fit_summary(material, limits[RegionName.SUMMARY], sizes)
     window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
@@ -144,7 +148,9 @@ def recall_floor(material: Material, left: int, sizes: Sizes) -> int:
     """What recall is sure of: half of what is left, or less if it has less to show."""
     if material.hits is None:
         return left // 2
-    return min(left // 2, framed(recall_text(material.hits, material.session), sizes))
+    if not material.hits:
+        return 0
+    return min(left // 2, frame_cost(sizes) + sum(entry_costs(material.hits, material.session, sizes)))
 
 
 def needs(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[RegionName, int]:
@@ -218,12 +224,34 @@ def unseen(material: Material, window: Fitted) -> tuple[Recall, ...]:
 
 
 def fit_recall(hits: tuple[Recall, ...], limit_tokens: int, session: str, sizes: Sizes) -> tuple[tuple[Recall, ...], int]:
-    """As many of the best hits as fit, and their tokens."""
-    low, high = 0, len(hits)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if framed(recall_text(hits[:middle], session), sizes) <= limit_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return hits[:low], framed(recall_text(hits[:low], session), sizes)
+    """As many of the best hits as fit, and their tokens.
+
+    Entries are counted one by one, with their dates, to see how many more could fit; what they cost together is counted
+    anew then, for most go without a date.
+    """
+    costs = entry_costs(hits, session, sizes)
+    taken, spent = 0, 0
+    while taken < len(hits):
+        more = 1
+        room = limit_tokens - (spent or frame_cost(sizes)) - costs[taken]
+        while taken + more < len(hits) and costs[taken + more] <= room:
+            room -= costs[taken + more]
+            more += 1
+        tokens = framed(recall_text(hits[: taken + more], session), sizes)
+        while tokens > limit_tokens and more > 0:
+            more -= 1
+            tokens = framed(recall_text(hits[: taken + more], session), sizes)
+        if more == 0:
+            break
+        taken, spent = taken + more, tokens
+    return hits[:taken], spent
+
+
+def entry_costs(hits: tuple[Recall, ...], session: str, sizes: Sizes) -> list[int]:
+    """Tokens of each hit's entry, date and line end included."""
+    return [sizes.text(entry) + 1 for hit in hits for entry in recall_lines((hit,), session)]
+
+
+def frame_cost(sizes: Sizes) -> int:
+    """Tokens of a recall block around nothing."""
+    return framed(block("recall", ""), sizes)

@@ -6,12 +6,12 @@
 (3) A cut stands between graphemes; only one of more than 400 characters is cut itself.
 (4) Linear time: each cut is looked for in the 400 characters after the one before.
 
-No segmenter is used: they find sentences, but not lists, tables or code, and none weighs one cut against another to
-keep pieces within a size; so `core.sentences` judges the places and this module chooses among them.
+No segmenter is used: the best, sentencex, must be told the language, knows no tables or code, and weighs no cut against
+another to keep pieces within a size; `core.sentences` judges the places and this module chooses among them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 import regex
@@ -23,7 +23,7 @@ from memsrv.model import Span
 LEAST = 200
 MOST = 400
 TIGHT = 100  # a rest of 401 to 500 characters leaves little choice for its own cut ...
-TIGHT_COST = 2  # ... so a cut that leaves one counts as so much weaker
+TIGHT_COST = 1.5  # ... so a cut that leaves one counts as so much weaker
 URL = regex.compile(rf"(?:https?|ftp)://[^{BLANK}<>\"'，。、；：！？（）「」『』《》“”]+")
 
 
@@ -40,7 +40,7 @@ def pieces(text: str, stretch: Span, code: Sequence[int]) -> Iterator[Span]:
     start = next_start(text, stretch.start, stop)
     while stop - start > MOST:
         cut = best_cut(text, start, stop, code)
-        assert start < cut.end <= start + MOST and cut.end <= cut.start
+        assert start < cut.end <= min(start + MOST, cut.start)
         yield Span(start, cut.end)
         start = cut.start
     if start < stop:
@@ -49,16 +49,18 @@ def pieces(text: str, stretch: Span, code: Sequence[int]) -> Iterator[Span]:
 
 def best_cut(text: str, start: int, stop: int, code: Sequence[int]) -> Cut:
     """The strongest place that leaves 200 characters on both sides, of equals the last; else one that keeps words whole."""
-    usable = partial(is_usable, text, start, whole_urls(text, start))
+    urls = whole_urls(text, start)
+    known = cache(partial(edges, text, start, start + MOST))
+
+    def usable(cut: Cut) -> bool:
+        return is_edge(text, cut.end, known) and not any(url.start < cut.end < url.end for url in urls)
+
     first, last = start + LEAST, min(start + MOST, stop - LEAST)
-    roomy = filter(usable, (cut for cut in cuts(text, start, first, last, stop, code) if stop - cut.start >= LEAST))
+    roomy = filter(
+        usable, (cut for cut in cuts(text, start, first=first, last=last, stop=stop, code=code) if stop - cut.start >= LEAST)
+    )
     best = strongest_of(roomy, strongest(text, first, last), stop) or next(filter(usable, word_cuts(text, first, last)), None)
     return best or uneven_cut(text, start, stop, code, usable) or cut_in_word(text, start, stop)
-
-
-def is_usable(text: str, start: int, urls: Sequence[Span], cut: Cut) -> bool:
-    """Whether a cut stands between graphemes and in no URL that fits a piece."""
-    return not any(url.start < cut.end < url.end for url in urls) and is_edge(text, cut.end, start)
 
 
 def strongest_of(found: Iterable[Cut], ceiling: Strength, stop: int) -> Cut | None:
@@ -75,7 +77,8 @@ def strongest_of(found: Iterable[Cut], ceiling: Strength, stop: int) -> Cut | No
 
 def uneven_cut(text: str, start: int, stop: int, code: Sequence[int], usable: Callable[[Cut], bool]) -> Cut | None:
     """The most even place that leaves fewer than 200 characters on a side and keeps the next word whole, if that fits."""
-    found = chain(cuts(text, start, start + 1, start + MOST, stop, code), word_cuts(text, start + 1, start + MOST))
+    first, last = start + 1, start + MOST
+    found = chain(cuts(text, start, first=first, last=last, stop=stop, code=code), word_cuts(text, first, last))
     best = max(filter(usable, found), key=lambda cut: min(cut.end - start, stop - cut.start), default=None)
     return best if best and word_fits(text, best.start, stop) else None
 
@@ -102,9 +105,9 @@ def word_fits(text: str, start: int, stop: int) -> bool:
 
 
 def cut_in_word(text: str, start: int, stop: int) -> Cut:
-    """The last edge of a grapheme that leaves 200 characters on both sides, else the last one, else 400 characters on."""
+    """The last edge of a grapheme that leaves 200 characters on both sides, else the last one, else a place in it."""
     inner = edges(text, start, start + MOST) - {start}
-    roomy = [edge for edge in inner if LEAST <= edge - start and stop - edge >= LEAST]
-    at = max(roomy or inner, default=start + MOST)
+    roomy = [edge for edge in inner if edge - start >= LEAST and stop - edge >= LEAST]
+    at = max(roomy or inner, default=min(start + MOST, stop - LEAST))
     end = start + len(text[start:at].rstrip())
     return Cut(Strength.WORD, end, next_start(text, at, stop))

@@ -32,13 +32,14 @@ def without_middle(text: str, kept_chars: int) -> str:
 
 
 def cut_bytes(text: str, limit_bytes: int) -> str:
-    """The text, without its middle if it is longer than `limit_bytes` in UTF-8."""
+    """The text, without its middle if it is longer than `limit_bytes` in UTF-8; of a limit too small for anything else
+    the mark is left."""
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "replace")) <= limit_bytes:
         return text
-    shown = without_middle(text, min(len(text) - 1, max(0, limit_bytes - 64)))
-    while (size := len(shown.encode("utf-8", "replace"))) > limit_bytes and size > 80:
-        shown = without_middle(text, len(shown) * limit_bytes // (size + 64))
-    return shown
+    kept = min(len(text) - 1, limit_bytes)
+    while kept > 0 and len((shown := without_middle(text, kept)).encode("utf-8", "replace")) > limit_bytes:
+        kept = kept * 3 // 4
+    return shown if kept > 0 else left_out(len(text))
 
 
 def cut_tokens(text: str, limit_tokens: int, count: Count) -> str | None:

@@ -4,11 +4,14 @@ Edges are those of extended grapheme clusters (Unicode Standard Annex 29, as the
 marks, joined emoji, flags, Hangul, Indic conjuncts). Two halves of a surrogate pair also stay together.
 """
 
+from collections.abc import Callable
+
 import regex
 
 LONGEST = 400
 CLUSTER = regex.compile(r"[\uD800-\uDBFF][\uDC00-\uDFFF]|\X")
 NEEDS_CONTEXT = regex.compile(r"[\p{M}\u200c\u200d\U0001F1E6-\U0001F1FF\U0001F3FB-\U0001F3FF]")
+HALVES_BEFORE = regex.compile(r"(?r)(?:[\U0001F1E6-\U0001F1FF]+|[\uD800-\uDBFF]?)")
 LONE_ASCII = regex.compile(r"(?<=[ -~\n])[ -~\n]")
 
 
@@ -16,16 +19,17 @@ def edges(text: str, start: int, end: int) -> set[int]:
     """The edges from `start`, which counts as one, to `end`."""
     if text.isascii() and "\r" not in text:
         return set(range(start, end + 1))
-    found = {match.end() for match in CLUSTER.finditer(text, start, min(end + 2, len(text)))}
+    part = text[start : end + 2]  # the pattern looks back as far as it may, through a whole row of flags
+    found = {start + match.end() for match in CLUSTER.finditer(part)}
     return {start, *(edge for edge in found if edge <= end)}
 
 
-def is_edge(text: str, at: int, start: int) -> bool:
-    """Whether `at` is an edge. `start` is one before it: what stands there is looked at only where two characters cannot tell."""
+def is_edge(text: str, at: int, known: Callable[[], set[int]]) -> bool:
+    """Whether `at`, inside the text, is an edge. The `known` edges are asked for only where two characters cannot tell."""
     if NEEDS_CONTEXT.match(text, at - 1):
-        return at in edges(text, start, at)
-    match = CLUSTER.match(text, at - 1, at + 1)
-    return match is not None and match.end() == at
+        return at in known()
+    match = CLUSTER.match(text[at - 1 : at + 1])
+    return match is not None and match.end() == 1
 
 
 def edge_before(text: str, at: int) -> int:
@@ -42,9 +46,10 @@ def edge_after(text: str, at: int) -> int:
 
 
 def safe_start(text: str, at: int) -> int:
-    """An edge at most 400 characters back from which clusters can be told: between two plain ASCII characters."""
+    """An edge from which clusters can be told: between two plain ASCII characters, else about 400 characters back."""
     if at <= 0 or at >= len(text):
         return max(0, min(at, len(text)))
     first = max(0, at - LONGEST)
     starts = [match.start() for match in LONE_ASCII.finditer(text, first, at)]
-    return starts[-1] if starts else first
+    half = HALVES_BEFORE.search(text, 0, first)
+    return starts[-1] if starts else half.start() if half else first

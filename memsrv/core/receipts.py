@@ -65,11 +65,11 @@ def written(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def bounded(notes: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def bounded(notes: Sequence[Mapping[str, Any]], *, most: int = MOST_NOTES) -> tuple[Mapping[str, Any], ...]:
     """The first notes, and how many more there are."""
-    if len(notes) <= MOST_NOTES:
+    if len(notes) <= most:
         return tuple(notes)
-    return (*notes[:MOST_NOTES], {"what": "more", "count": len(notes) - MOST_NOTES, "why": "this list is bounded"})
+    return (*notes[:most], {"what": "more", "count": len(notes) - most, "why": "this list is bounded"})
 
 
 def receipt_id(session: str, asked: Mapping[str, Any], messages: Sequence[Payload]) -> str:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from heapq import merge
 
 import regex
 
@@ -36,7 +37,7 @@ class Cut:
 
 
 BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # where str.isspace() holds
-BLANKS = regex.compile(rf"[{BLANK}]+")
+LAST_BLANKS = regex.compile(rf"(?r)[{BLANK}]+")
 NOT_BLANK = regex.compile(rf"[^{BLANK}]")
 BREAK = r"(?:\r\n|[\n\r\x0b\x0c\x85\u2028\u2029])"
 LINE_BREAK = regex.compile(BREAK)
@@ -47,7 +48,7 @@ ITEM_START = regex.compile(r"[-*+•·>|#]|\d{1,3}[.)、]|\p{L}[.)][ \t]|[一二
 UNSPACED_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Tham}\p{Tibetan}\p{Javanese}\p{Balinese}"
 WORD = rf"[\p{{L}}\p{{M}}\p{{N}}_.'’--[{UNSPACED_SCRIPTS}]]"
 WORD_EDGE = regex.compile(rf"(?<!{WORD})|(?!{WORD})", regex.V1)
-LAST_WORD_EDGE = regex.compile(rf"(?r)(?<![{BLANK}])(?![{BLANK}])(?:(?<!{WORD})|(?!{WORD}))", regex.V1)
+LAST_NOT_WORD = regex.compile(rf"(?r)[^{WORD}{BLANK}]", regex.V1)
 
 CLOSING = "\"'”’»)]}*_`~」』】》〉）］〕"
 LONGEST_CLOSING = 8
@@ -59,15 +60,13 @@ PART_MARK = regex.compile(rf"[,;:]|{PART}", regex.V1)
 
 LAST_WORD = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.’'-]+")
 LONGEST_ABBREVIATION = 12
-ABBREVIATIONS = frozenset(
-    """
+ABBREVIATION_LIST = """
     mr mrs ms dr prof rev hon st jr messrs gen col sgt capt lt maj gov sen rep vs etc al cf ca approx est dept inc ltd
     corp bros ave blvd viz resp incl bzw evtl ggf inkl nr usw vgl sra dra mme mlle ул им стр рис
-    """.split()
-)
-BEFORE_NUMBERS = frozenset(
-    "no nos fig figs vol ch sec art pp eq p jan feb mar apr jun jul aug sep sept oct nov dec tel ext abs kap".split()
-)
+"""
+NUMBER_WORD_LIST = "no nos fig figs vol ch sec art pp eq p jan feb mar apr jun jul aug sep sept oct nov dec tel ext abs kap"
+ABBREVIATIONS = frozenset(ABBREVIATION_LIST.split())
+NUMBER_WORDS = frozenset(NUMBER_WORD_LIST.split())  # abbreviations where a number follows
 SHORT_LINE = 50  # a line that ends earlier was broken on purpose, not by the width of a page
 
 
@@ -77,8 +76,9 @@ def next_start(text: str, at: int, stop: int) -> int:
     if match is None:
         return stop
     start = match.start()
-    on_blank = start > at and text[start] > "\x7f" and not is_edge(text, start, start - 1)
-    return start - on_blank
+    if start > at and text[start] > "\x7f" and not is_edge(text, start, set):
+        return start - 1
+    return start
 
 
 def fences(text: str) -> list[int]:
@@ -89,29 +89,29 @@ def fences(text: str) -> list[int]:
     return [line.end() if index % 2 else line.start() for index, line in enumerate(lines)]
 
 
-def cuts(text: str, floor: int, first: int, last: int, stop: int, code: Sequence[int]) -> Iterator[Cut]:
+def cuts(text: str, floor: int, *, first: int, last: int, stop: int, code: Sequence[int]) -> Iterator[Cut]:
     """The places with `first <= end <= last` that are more than the edge of a word, from the last to the first.
 
     `floor` is where the piece begins, `stop` where the text ends.
     """
-    blanks = BLANKS.finditer(text, first, last + 1)
+    blanks = (match.start() for match in LAST_BLANKS.finditer(text, first, last + 1))
     marks = UNSPACED.finditer(text, max(floor, first - LONGEST_CLOSING), last + LONGEST_CLOSING)
-    places = {match.start(): None for match in blanks if not text[match.start() - 1].isspace()}
-    places |= {match.end(): match for match in marks if first <= match.end() <= last}
-    for end in sorted(places, reverse=True):
-        start, mark = next_start(text, end, stop), places[end]
-        if mark is None or start > end:
+    marked = {match.end(): match for match in marks if first <= match.end() <= last}
+    for end in merge(blanks, sorted(marked, reverse=True), reverse=True):
+        start = next_start(text, end, stop)
+        if start > end and not text[end - 1].isspace():
             yield Cut(strength_at(text, floor, end, start, code), end, start)
-        else:
-            full = mark["full"] and not text[start : start + 1].islower()
+        elif start == end and end in marked:
+            full = marked[end]["full"] and not text[end : end + 1].islower()
             yield Cut(Strength.SENTENCE if full else Strength.CLAUSE, end, end)
 
 
 def word_cuts(text: str, first: int, last: int) -> Iterator[Cut]:
     """The edges of words with no blank at them, from the last to the first."""
-    for edge in LAST_WORD_EDGE.finditer(text, first, last + 1):
-        if edge.start() <= last:
-            yield Cut(Strength.WORD, edge.start(), edge.start())
+    for mark in LAST_NOT_WORD.finditer(text, first - 1, last + 1):
+        for at in (mark.end(), mark.start()):
+            if first <= at <= last and not text[at - 1].isspace() and not text[at].isspace():
+                yield Cut(Strength.WORD, at, at)
 
 
 def strongest(text: str, first: int, last: int) -> Strength:
@@ -165,7 +165,9 @@ def is_full_stop(text: str, floor: int, at: int, start: int) -> bool:
     if "." in word:
         return not all(len(part) <= 2 and part.isalpha() for part in word.split("."))
     return not (
-        word in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i") or (word in BEFORE_NUMBERS and text[start].isdigit())
+        word in ABBREVIATIONS
+        or (len(word) == 1 and word.isalpha() and word != "i")
+        or (word in NUMBER_WORDS and text[start].isdigit())
     )
 
 

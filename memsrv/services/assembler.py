@@ -43,6 +43,7 @@ from memsrv.ports import Receipts, Sessions, Snapshots, TokenCounter, Transcript
 OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
 QUERY_CHARS = 8_000
+CONSIDERED = 500
 DEGRADED = ("recall",)
 
 
@@ -210,13 +211,14 @@ def made_prompt(
     regions = tuple(region(name, fitted, sources, material, policy=policy, sizes=sizes) for name in READING)
     asked = asdict(request) | {"mode": policy.mode, "budget_tokens": policy.budget_tokens, "model": policy.model}
     name = sources.session.key.name
+    considered = fitted.dropped[RegionName.RECALL] + fitted.dropped[RegionName.WINDOW]
     receipt = Receipt(
         id=receipt_id(name, asked, fitted.messages),
         regions=regions,
         recall=fitted.chosen.hits,
         summary=sources.snapshot if fitted.chosen.summary else None,
         degraded=found.degraded,
-        considered=tuple(fitted.dropped[RegionName.RECALL] + fitted.dropped[RegionName.WINDOW]) if request.explain else None,
+        considered=bounded(considered, most=CONSIDERED) if request.explain else None,
     )
     return Prompt(name, policy.mode, policy.model, policy.budget_tokens, fitted.total_tokens, fitted.messages, receipt)
 

@@ -81,10 +81,11 @@ class Ingest:
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:
-    """A draft with its digest and chunks. Our own blocks in a prompt that was posted back are kept but not indexed."""
-    text = text_of(draft.payload)
+    """A draft with its digest and chunks; the speaker's name is a term of each. Our own blocks in a prompt that was posted back are kept but not indexed."""
+    text, speaker = text_of(draft.payload), str(draft.payload.get("name") or "")
+    named = analyzer.terms(speaker) if speaker.strip() else []
     chunks = [
-        NewChunk(span, text[span.start : span.end], tuple(analyzer.terms(text[span.start : span.end])))
+        NewChunk(span, text[span.start : span.end], (*named, *analyzer.terms(text[span.start : span.end])))
         for span in spans(text, within=outside(blocks(text), len(text)))
     ]
     return NewMessage(

@@ -3,9 +3,10 @@
 import os
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from memsrv.core.budget import Fit, fit
 from memsrv.core.marks import blocks
-from memsrv.core.regions import Material, material_of
+from memsrv.core.regions import Material, material_of, pins_text, recall_text, state_text, summary_text
 from memsrv.core.required import newest_user
 from memsrv.core.sending import plain_text
 from memsrv.core.sizes import Sizes
@@ -25,10 +26,40 @@ from memsrv.errors import BudgetTooSmall
 from memsrv.model import Format, Message, Meta, Mode, Payload, Pin, Recall, Snapshot
 from tests.fakes_prompt import START, hit, message
 
-WORDS = (
-    "gear wheel Tuesday blue 42 the and a lake route coffee 自行车 保养 周末 価格 موعد الصيانة 👨‍👩‍👧‍👦 café नमस्ते <memory:recall> "
-    "</memory:recall> <|endoftext|> ---- aaaaaaaaaaaaaaaaaaaaaaaa {} https://x.example/a?b=c \u202e zero\u200bwidth ‹ ﷽ Ω≈ç"
-).split(" ")
+WORDS = [
+    "gear",
+    "wheel",
+    "Tuesday",
+    "blue",
+    "42",
+    "the",
+    "and",
+    "a",
+    "lake",
+    "route",
+    "coffee",
+    "自行车",
+    "保养",
+    "周末",
+    "価格",
+    "موعد",
+    "الصيانة",
+    "👨\u200d👩\u200d👧\u200d👦",
+    "café",
+    "नमस्ते",
+    "<memory:recall>",
+    "</memory:recall>",
+    "<|endoftext|>",
+    "----",
+    "aaaaaaaaaaaaaaaaaaaaaaaa",
+    "{}",
+    "https://x.example/a?b=c",
+    "\u202e",
+    "zero\u200bwidth",
+    "‹",
+    "﷽",
+    "Ω≈ç",
+]
 MARK = re.compile(r"\[… [\d,]+ characters left out …\]")
 
 
@@ -52,7 +83,9 @@ class Maker:
         self.random = random.Random(seed)
         self.mode = self.random.choice(list(Mode))
         self.shape = self.random.choice(list(Format))
-        self.budget = self.random.choice([self.random.randint(1, 120), self.random.randint(40, 600), self.random.randint(300, 4000)])
+        self.budget = self.random.choice(
+            [self.random.randint(1, 120), self.random.randint(40, 600), self.random.randint(300, 4000)]
+        )
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -82,13 +115,17 @@ class Maker:
         if self.chance(0.85):
             said.append({"role": "assistant", "content": self.content()})
         if self.chance(0.05):
-            said.insert(self.random.randint(0, len(said)), {"role": self.random.choice(["system", "developer"]), "content": self.text(8)})
+            said.insert(
+                self.random.randint(0, len(said)), {"role": self.random.choice(["system", "developer"]), "content": self.text(8)}
+            )
         return said
 
     def tool_traffic(self) -> list[dict[str, Any]]:
         ids = [f"c{self.random.randint(0, 5)}" for _ in range(self.random.randint(1, 3))]
         calls = [{"id": i, "type": "function", "function": {"name": "look_up", "arguments": self.text(6)}} for i in ids]
-        said: list[dict[str, Any]] = [{"role": "assistant", "content": self.random.choice([None, "", self.text(5)]), "tool_calls": calls}]
+        said: list[dict[str, Any]] = [
+            {"role": "assistant", "content": self.random.choice([None, "", self.text(5)]), "tool_calls": calls}
+        ]
         results = [{"role": "tool", "tool_call_id": i, "content": self.random.choice([self.text(40), "", "ok"])} for i in ids]
         if self.chance(0.2):
             results.pop()
@@ -130,7 +167,10 @@ class Maker:
             task_state=self.text(15) if self.chance(0.2) else None,
             extra={"lang": "en", "n": 3} if self.chance(0.2) else {},
         )
-        pins = [Pin(f"p{n}", self.text(self.random.choice([6, 6, 80])), "fact", START) for n in range(self.random.choice([0, 0, 2, 6]))]
+        pins = [
+            Pin(f"p{n}", self.text(self.random.choice([6, 6, 80])), "fact", START)
+            for n in range(self.random.choice([0, 0, 2, 6]))
+        ]
         messages = self.messages()
         said = talk(messages, system_prompt=meta.system_prompt, max_tool_bytes=self.random.choice([200, 16_384]), opens=True)
         covered = self.random.randint(0, max(1, len(messages)))
@@ -195,23 +235,24 @@ def assert_shape(messages: Sequence[Payload], shape: Format) -> None:
         assert "system" not in roles[1:]
         spoken = [role for role in roles if role != "system"]
         assert spoken[:1] in ([], ["user"])
-        assert not any(a == b != "tool" for a, b in zip(spoken, spoken[1:], strict=False) if "assistant" not in (a, b) or a == b == "user")
+        assert not any(one == next_one != "tool" for one, next_one in pairwise(spoken))
 
 
-def assert_newest_user(messages: Sequence[Payload], material: Material) -> None:
+def assert_newest_user(messages: Sequence[Payload], material: Material, shape: Format) -> None:
+    """The newest user message is the last user message, whole or visibly cut."""
     user = newest_user(material)
     if user is None:
         return
     last = next(said for said in reversed(messages) if said["role"] == "user")
     shown, whole = plain_text(last["content"]), plain_text(user["content"])
-    assert whole in shown or MARK.search(shown)
-    if MARK.search(shown) and whole not in shown:
-        head, tail = MARK.split(shown)[0].strip(), MARK.split(shown)[-1].strip()
-        assert whole.strip().endswith(tail.split("\n")[-1][-10:])
-        assert not head or head.split()[-1] in whole or head.endswith(whole[: len(head)][-1:])
+    cut = MARK.search(shown)
+    assert whole in shown or cut
+    if shape is Format.OPENAI and cut:
+        assert whole.startswith(shown[: cut.start()].removesuffix("\n"))
+        assert whole.endswith(shown[cut.end() :].removeprefix("\n"))
 
 
-def assert_blocks_balanced(messages: Sequence[Payload], material: Material) -> None:
+def assert_blocks_balanced(messages: Sequence[Payload]) -> None:
     """Every tag of ours at the left edge belongs to a block that we can find again, none stands in another."""
     for said in messages:
         if said["role"] not in ("system",) and not isinstance(said["content"], str):
@@ -223,12 +264,38 @@ def assert_blocks_balanced(messages: Sequence[Payload], material: Material) -> N
             assert inner.count("</memory:") == 1
 
 
+def assert_blocks_found(made: Fit) -> None:
+    """What we put in is recognised when it comes back."""
+    chosen = made.chosen
+    contents = [plain_text(said["content"]) for said in made.messages]
+    found = {content[span.start : span.end] for content in contents for span in blocks(content)}
+    ours = (
+        summary_text(chosen.summary),
+        recall_text(chosen.hits, chosen.session),
+        state_text(chosen.state),
+        pins_text(chosen.pins),
+    )
+    assert {text for text in ours if text} <= found
+
+
 def prompt(maker: Maker, encoding: tiktoken.Encoding, material: Material, budget: int) -> Fit:
     return fit(material, budget_tokens=budget, shape=maker.shape, sizes=Sizes(lambda text: len(encoding.encode_ordinary(text))))
 
 
+def fitted_or_refused(maker: Maker, encoding: tiktoken.Encoding, material: Material) -> tuple[int, Fit]:
+    """A prompt within the budget asked for, else within the one that its refusal names; larger ones work too."""
+    try:
+        return maker.budget, prompt(maker, encoding, material, maker.budget)
+    except BudgetTooSmall as error:
+        refusal = error
+    assert refusal.smallest_tokens > maker.budget
+    for more in (1, 7, 60):
+        prompt(maker, encoding, material, refusal.smallest_tokens + more)
+    return refusal.smallest_tokens, prompt(maker, encoding, material, refusal.smallest_tokens)
+
+
 @settings(
-    max_examples=2_500,
+    max_examples=2_000,
     deadline=None,
     derandomize=True,
     database=None,
@@ -238,19 +305,12 @@ def prompt(maker: Maker, encoding: tiktoken.Encoding, material: Material, budget
 def test_every_prompt_keeps_its_promises(encoding: tiktoken.Encoding, seed: int) -> None:
     maker = Maker(seed)
     material = maker.material()
-    budget = maker.budget
-    try:
-        made = prompt(maker, encoding, material, budget)
-    except BudgetTooSmall as refusal:
-        assert refusal.smallest_tokens > budget
-        for larger in (1, 7, 60):
-            prompt(maker, encoding, material, refusal.smallest_tokens + larger)
-        budget = refusal.smallest_tokens
-        made = prompt(maker, encoding, material, budget)
+    budget, made = fitted_or_refused(maker, encoding, material)
     assert made.total_tokens <= budget
     assert counted(made.messages, encoding) <= made.total_tokens
     assert_pairs_whole(made.messages)
     assert_shape(made.messages, maker.shape)
-    assert_newest_user(made.messages, material)
-    assert_blocks_balanced(made.messages, material)
+    assert_newest_user(made.messages, material, maker.shape)
+    assert_blocks_balanced(made.messages)
+    assert_blocks_found(made)
     assert prompt(maker, encoding, material, budget).messages == made.messages

@@ -38,7 +38,9 @@ def test_what_was_said_long_ago_is_recalled_in_english_and_chinese(serve):
 def test_nothing_is_lost_when_the_process_is_killed(serve):
     server = serve()
     for n in range(20):
-        assert server.http.post("/context/s/messages", json={"role": "user", "content": f"fact {n}: drawer {n}"}).status_code == 201
+        assert (
+            server.http.post("/context/s/messages", json={"role": "user", "content": f"fact {n}: drawer {n}"}).status_code == 201
+        )
     server.kill()
     again = serve()
     read = again.http.get("/context/s/messages", params={"limit": 100}).json()["messages"]

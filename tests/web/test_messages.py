@@ -29,7 +29,11 @@ async def test_one_message_may_stand_alone_in_the_body(http):
 async def test_a_transcript_reads_back_verbatim_and_in_pages(http):
     sent = [
         user("你好 👩‍👩‍👧 \u202ereversed\u202c NUL:\u0000"),
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
         {"role": "tool", "tool_call_id": "c", "content": "done"},
         user([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "https://img.test/1.png"}}]),
         {"role": "assistant", "content": "x", "reasoning_content": "hm", "name": "bot"},
@@ -104,14 +108,26 @@ async def test_a_time_that_is_none_is_refused_by_name(http, bad):
 
 
 async def test_session_names_are_kept_to_the_character(http):
-    names = ["telegram:a_b", "telegram:a:b", "telegram%2Fa:b", "..%2F..%2Fevil", "%E4%BD%A0%E5%A5%BD", "a%20b", "A%20b", "%25", "%2A"]
+    names = [
+        "telegram:a_b",
+        "telegram:a:b",
+        "telegram%2Fa:b",
+        "..%2F..%2Fevil",
+        "%E4%BD%A0%E5%A5%BD",
+        "a%20b",
+        "A%20b",
+        "%25",
+        "%2A",
+    ]
     for name in names:
         await post(http, name, user(f"I am {name}"))
     for name in names:
         assert [m["content"] for m in await transcript(http, name)] == [f"I am {name}"]
 
 
-@pytest.mark.parametrize(("name", "status"), [("a%00b", 422), ("a%0Ab", 422), ("%FF", 422), ("z" * 513, 422), ("", 404), ("z" * 512, 201)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("a%00b", 422), ("a%0Ab", 422), ("%FF", 422), ("z" * 513, 422), ("", 404), ("z" * 512, 201)]
+)
 async def test_names_that_cannot_be_are_refused(http, name, status):
     answer = await http.post(f"/context/{name}/messages", json=user("x"))
     assert answer.status_code == status
@@ -145,7 +161,13 @@ async def test_an_edit_is_followed_by_chunks_and_recall(http):
 
 
 async def test_a_deleted_message_is_gone_from_transcript_and_recall(http):
-    await post(http, "delete", user("The vault number is VLT-808.", id="m"), user("And the sky is blue.", id="n"), params={"wait_ms": 30000})
+    await post(
+        http,
+        "delete",
+        user("The vault number is VLT-808.", id="m"),
+        user("And the sky is blue.", id="n"),
+        params={"wait_ms": 30000},
+    )
     assert (await http.delete("/context/delete/messages/m")).status_code == 200
     assert [m["id"] for m in await transcript(http, "delete")] == ["n"]
     assert (await http.get("/context/delete/messages/m")).json()["code"] == "message_not_found"

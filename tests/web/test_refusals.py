@@ -66,7 +66,9 @@ async def test_a_thousand_messages_are_taken_and_one_more_is_not(http):
     await refused(await http.post("/context/many/messages", json={"messages": [*many, many[0]]}), 422, "invalid_request")
 
 
-@pytest.mark.parametrize("path", ["/context/nobody", "/context/nobody/prompt", "/context/nobody/recall?query=x", "/context/nobody/pins"])
+@pytest.mark.parametrize(
+    "path", ["/context/nobody", "/context/nobody/prompt", "/context/nobody/recall?query=x", "/context/nobody/pins"]
+)
 async def test_a_session_that_is_not_there(http, path):
     await refused(await http.get(path), 404, "session_not_found")
 

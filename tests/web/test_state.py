@@ -65,7 +65,9 @@ async def test_the_same_question_gets_the_same_bytes(http):
 async def test_get_and_post_give_the_same_prompt(http):
     await say(http, "both", "hello", "again")
     asked = {"query": "hello", "budget": 500, "mode": "hybrid", "format": "strict"}
-    assert (await http.get("/context/both/prompt", params=asked)).content == (await http.post("/context/both/prompt", json=asked)).content
+    assert (await http.get("/context/both/prompt", params=asked)).content == (
+        await http.post("/context/both/prompt", json=asked)
+    ).content
 
 
 async def test_a_forgotten_session_is_gone_and_its_name_is_free(http):
@@ -81,7 +83,11 @@ async def test_a_forgotten_session_is_gone_and_its_name_is_free(http):
 
 
 async def test_recall_can_span_an_owners_sessions_and_no_others(http):
-    for session, owner, fact in (("o1", "eve", "Eve's dog is called Rex."), ("o2", "eve", "hi"), ("o3", "bob", "Bob's dog is called Max.")):
+    for session, owner, fact in (
+        ("o1", "eve", "Eve's dog is called Rex."),
+        ("o2", "eve", "hi"),
+        ("o3", "bob", "Bob's dog is called Max."),
+    ):
         await http.put(f"/context/{session}", json={"owner": owner})
         await say(http, session, fact, wait=30000)
     wide = (await http.get("/context/o2/recall", params={"query": "the dog's name", "scope": "owner"})).json()["recall"]
@@ -91,7 +97,9 @@ async def test_recall_can_span_an_owners_sessions_and_no_others(http):
     assert not any("dog" in hit["text"] for hit in narrow)
     listed = (await http.get("/context", params={"owner": "eve", "limit": 1})).json()
     assert [s["session"] for s in listed["sessions"]] == ["o1"]
-    assert [s["session"] for s in (await http.get("/context", params={"owner": "eve", "after": listed["next"]})).json()["sessions"]] == ["o2"]
+    assert [
+        s["session"] for s in (await http.get("/context", params={"owner": "eve", "after": listed["next"]})).json()["sessions"]
+    ] == ["o2"]
 
 
 async def test_tenants_do_not_see_each_other(tenants):

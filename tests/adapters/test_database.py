@@ -1,0 +1,344 @@
+"""The SQLite file: its schema, its durability, its errors, and that what was deleted is gone from it."""
+
+import asyncio
+import random
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, insert, select, text
+
+import memsrv
+from memsrv.adapters import sqlite
+from memsrv.adapters.database import HEAD, MAX_TOGETHER, Database
+from memsrv.adapters.schema import generations, metadata
+from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.sqlite import FILE, check_version
+from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.errors import CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
+from memsrv.model import NewChunk, NewMessage, SessionKey, Span
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(tmp_path)
+    yield opened
+    await opened.close()
+
+
+def add(fingerprint: str) -> Callable[[Connection], None]:
+    """A write that leaves a trace."""
+    return lambda connection: connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=0)) and None
+
+
+async def traces(database: Database) -> list[str]:
+    return list(await database.read(lambda connection: connection.scalars(select(generations.c.fingerprint)).all()))
+
+
+def refused(connection: Connection) -> None:
+    add("half done")(connection)
+    raise MessageNotFound("no")
+
+
+def broken(connection: Connection) -> None:
+    add("half done")(connection)
+    raise ZeroDivisionError
+
+
+# --- opening --------------------------------------------------------------------------------------------------------
+
+
+async def test_an_empty_folder_gets_the_whole_schema(database):
+    def differences(connection: Connection) -> list[object]:
+        return compare_metadata(MigrationContext.configure(connection), metadata)
+
+    assert await database.read(differences) == []
+    assert await database.read(lambda connection: connection.scalar(text("SELECT version_num FROM alembic_version"))) == HEAD
+
+
+def test_the_head_named_in_the_code_is_that_of_the_revisions():
+    config = Config()
+    config.set_main_option("script_location", str(Path(memsrv.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+async def test_what_was_written_is_there_after_opening_again(tmp_path):
+    for expected in ([], ["a"]):
+        database = await Database.open(tmp_path)
+        assert await traces(database) == expected
+        await database.write(add("a"))
+        await database.close()
+
+
+async def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
+    database = await Database.open(tmp_path)
+    await database.write(lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = '9999'")) and None)
+    await database.close()
+    with pytest.raises(CannotStart, match=r"9999.*newer"):
+        await Database.open(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("9999",)
+    connection.close()
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+    (tmp_path / FILE).write_bytes(b"my holiday pictures " * 1000)
+    with pytest.raises(CannotStart, match="not a database"):
+        await Database.open(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b"my holiday pictures " * 1000
+
+
+async def test_another_programs_database_is_refused(tmp_path):
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.execute("CREATE TABLE sessions (cookie TEXT)")
+    connection.close()
+    with pytest.raises(CannotStart, match="another program"):
+        await Database.open(tmp_path)
+
+
+async def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(CannotStart) as refusal:
+        await Database.open(tmp_path / "missing")
+    assert str(tmp_path) not in refusal.value.message
+
+
+def test_an_sqlite_that_is_too_old_is_refused_on_one_line_that_names_what_is_needed():
+    check_version((3, 35, 0))
+    with pytest.raises(CannotStart) as refusal:
+        check_version((3, 34, 1))
+    assert refusal.value.message == "SQLite 3.35 or newer is needed; this Python comes with 3.34.1."
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("secure_delete", 1), ("temp_store", 2)],
+)
+async def test_connections_are_set_up_for_durable_writes(database, pragma, value):
+    def ask(connection: Connection) -> object:
+        return connection.exec_driver_sql(f"PRAGMA {pragma}").scalar()
+
+    assert (await database.write(ask), await database.read(ask)) == (value, value)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_write_is_seen_by_another_process_when_it_returns(database, tmp_path):
+    await database.write(add("a"))
+    other = sqlite3.connect(tmp_path / FILE)
+    assert other.execute("SELECT fingerprint FROM generations").fetchall() == [("a",)]
+    other.close()
+
+
+async def test_writes_that_wait_together_run_in_order_and_each_gets_its_own_answer(database):
+    count = 3 * MAX_TOGETHER
+
+    def numbered(i: int) -> Callable[[Connection], int]:
+        return lambda connection: add(str(i))(connection) or i
+
+    assert await asyncio.gather(*(database.write(numbered(i)) for i in range(count))) == list(range(count))
+    assert await traces(database) == [str(i) for i in range(count)]
+
+
+@pytest.mark.parametrize(("failing", "error"), [(refused, MessageNotFound), (broken, ZeroDivisionError)])
+async def test_a_write_that_fails_is_undone_alone(database, failing, error):
+    outcomes = await asyncio.gather(
+        *(database.write(failing if i == 20 else add(str(i))) for i in range(40)), return_exceptions=True
+    )
+    assert [i for i, outcome in enumerate(outcomes) if isinstance(outcome, error)] == [20]
+    assert sum(outcome is None for outcome in outcomes) == 39
+    assert sorted(await traces(database), key=int) == [str(i) for i in range(40) if i != 20]
+
+
+async def test_a_statement_the_database_refuses_is_undone_alone(database):
+    def twice(connection: Connection) -> None:
+        add("half done")(connection)
+        connection.execute(insert(generations).values(number=1, fingerprint="x", made_at=0))
+
+    await database.write(add("first"))
+    outcomes = await asyncio.gather(*(database.write(twice if i == 5 else add("ok")) for i in range(10)), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes].count(Internal) == 1
+    assert await traces(database) == ["first"] + ["ok"] * 9
+
+
+async def test_a_write_given_up_before_its_turn_is_not_done(database):
+    gate = threading.Event()
+    holding = asyncio.create_task(database.write(lambda connection: gate.wait() and None))
+    await asyncio.sleep(0.01)
+    given_up, kept = asyncio.create_task(database.write(add("given up"))), asyncio.create_task(database.write(add("kept")))
+    await asyncio.sleep(0.01)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    gate.set()
+    await asyncio.gather(holding, kept)
+    assert await traces(database) == ["kept"]
+
+
+async def test_a_read_sees_one_state_while_writes_go_on(database):
+    seen, written = threading.Event(), threading.Event()
+
+    def look_twice(connection: Connection) -> tuple[int, int]:
+        query = text("SELECT count(*) FROM generations")
+        before = connection.scalar(query)
+        seen.set()
+        written.wait(10)
+        return before, connection.scalar(query)
+
+    reading = asyncio.create_task(database.read(look_twice))
+    await asyncio.to_thread(seen.wait, 10)
+    await database.write(add("a"))
+    written.set()
+    assert await reading == (0, 0)
+
+
+async def test_closing_lets_the_writes_in_hand_end(tmp_path):
+    database = await Database.open(tmp_path)
+    writes = [asyncio.create_task(database.write(add("a"))) for _ in range(20)]
+    await asyncio.sleep(0)
+    await database.close()
+    await asyncio.gather(*writes)
+    again = await Database.open(tmp_path)
+    assert len(await traces(again)) == 20
+    await again.close()
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_full_disk_is_said_so_and_gets_over_without_a_restart(database):
+    def limit(pages: int) -> Callable[[Connection], object]:
+        return lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").scalar()
+
+    pages = await database.write(lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar())
+    await database.write(limit(pages + 4))
+    outcomes = await asyncio.gather(*(database.write(add("x" * 9000)) for _ in range(8)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {type(None), DiskFull}
+    assert len(await traces(database)) == outcomes.count(None)
+    await database.write(limit(100_000))
+    await database.write(add("space again"))
+    assert (await traces(database))[-1] == "space again"
+
+
+async def test_a_store_locked_by_another_process_is_down_for_writes_and_open_for_reads(database, tmp_path):
+    await database.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout=1") and None)
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreDown):
+        await database.write(add("a"))
+    assert await traces(database) == []
+    other.execute("ROLLBACK")
+    other.close()
+    await database.write(add("b"))
+    assert await traces(database) == ["b"]
+
+
+async def test_a_read_only_store_is_down_for_writes(database):
+    await database.write(lambda connection: connection.exec_driver_sql("PRAGMA query_only=ON") and None)
+    with pytest.raises(StoreDown) as refusal:
+        await database.write(add("a"))
+    assert "INSERT" not in refusal.value.message
+
+
+# --- deleted text ---------------------------------------------------------------------------------------------------
+
+
+def said(text: str, id: str) -> NewMessage:
+    chunk = NewChunk(Span(0, len(text)), text, tuple(text.split()))
+    return NewMessage(id, {"role": "user", "content": text}, None, None, "d", (chunk,))
+
+
+def files_with(folder: Path, word: bytes) -> list[str]:
+    return [path.name for path in folder.iterdir() if word in path.read_bytes()]
+
+
+async def gone(folder: Path, word: bytes) -> bool:
+    """Whether a word leaves the files in the next seconds."""
+    for _ in range(200):
+        if not files_with(folder, word):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("how", ["delete", "edit", "forget"])
+async def test_deleted_text_leaves_the_files_by_itself(database, tmp_path, how):
+    transcript, key = SqlTranscript(database), SessionKey("acme", "talk")
+    session = (await transcript.append(key, [said("Passport ZX-0099182", "x"), said("stays", "y")])).session
+    assert files_with(tmp_path, b"ZX-0099182")
+    if how == "delete":
+        await transcript.delete(session.number, "x")
+    elif how == "edit":
+        await transcript.replace(session.number, "x", said("Passport removed", "x"))
+    else:
+        await SqlSessions(database).forget(key)
+    assert await gone(tmp_path, b"ZX-0099182")
+    assert bool(files_with(tmp_path, b"stays")) == (how != "forget")
+
+
+async def test_deleted_text_leaves_the_files_while_readers_come_and_go(database, tmp_path):
+    transcript = SqlTranscript(database)
+    session = (await transcript.append(SessionKey("acme", "talk"), [said("Passport ZX-0099182", "x")])).session
+    done = asyncio.Event()
+
+    async def read() -> None:
+        while not done.is_set():
+            await transcript.messages(session.number, limit=10)
+
+    readers = [asyncio.create_task(read()) for _ in range(3)]
+    await transcript.delete(session.number, "x")
+    assert await gone(tmp_path, b"ZX-0099182")
+    done.set()
+    await asyncio.gather(*readers)
+
+
+async def test_no_copy_of_a_deleted_row_stays_between_the_rows_that_are_left(database, tmp_path):
+    chance = random.Random(0)
+    transcript, key = SqlTranscript(database), SessionKey("acme", "talk")
+    ids = [f"id{i}" for i in range(400)]
+    new = [said(f"needle-{id}-end " + "x" * chance.choice([5, 50, 300, 2000, 9000]), id) for id in ids]
+    session = (await transcript.append(key, new)).session
+    chance.shuffle(ids)
+    await asyncio.gather(*(transcript.delete(session.number, id) for id in ids[:300]))
+    await database.purge()
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert [id for id in ids[:300] if f"needle-{id}-end".encode() in content] == []
+    assert all(f"needle-{id}-end".encode() in content for id in ids[300:])
+
+
+async def test_what_a_killed_server_deleted_leaves_the_files_at_the_next_start(tmp_path):
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    database = await Database.open(before)
+    transcript = SqlTranscript(database)
+    session = (await transcript.append(SessionKey("acme", "talk"), [said("Passport ZX-0099182", "x")])).session
+    gate = threading.Event()
+    reader = asyncio.create_task(
+        database.read(lambda connection: connection.scalar(text("SELECT 1 FROM messages")) and gate.wait())
+    )
+    await transcript.delete(session.number, "x")
+    for path in before.iterdir():  # as a killed server leaves them
+        (after / path.name).write_bytes(path.read_bytes())
+    gate.set()
+    await reader
+    await database.close()
+    assert files_with(after, b"ZX-0099182")
+    again = await Database.open(after)
+    assert await gone(after, b"ZX-0099182")
+    await again.close()
+
+
+@pytest.mark.parametrize(("upto_bytes", "left"), [(1, True), (None, False)])
+async def test_a_file_over_the_limit_only_has_its_journal_emptied(database, tmp_path, upto_bytes, left):
+    await database.write(sqlite.note_traces)
+    await database.purge(upto_bytes=upto_bytes)
+    assert (tmp_path / f"{FILE}-wal").stat().st_size == 0
+    other = sqlite3.connect(tmp_path / FILE)
+    assert sqlite.has_traces(other) == left
+    other.close()

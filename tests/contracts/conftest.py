@@ -1,0 +1,113 @@
+"""The stores that a suite runs over: every adapter set that keeps the ports is one more parameter here."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from shutil import copytree
+from typing import Any, Protocol
+
+import pytest
+
+from memsrv.adapters.database import Database
+from memsrv.adapters.lexical_sql import SqlLexicalIndex
+from memsrv.adapters.queue_sql import SqlIndexQueue
+from memsrv.adapters.records_sql import SqlReceipts, SqlSnapshots
+from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.model import NewChunk, NewMessage, SessionKey, Span
+from memsrv.ports import IndexQueue, LexicalIndex, Receipts, Sessions, Snapshots, Transcript
+
+KEPT = 5
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One store behind its ports. `cramped_lexical` may keep nothing in memory; `drained` waits for late writes."""
+
+    transcript: Transcript
+    sessions: Sessions
+    snapshots: Snapshots
+    receipts: Receipts
+    queue: IndexQueue
+    lexical: LexicalIndex
+    cramped_lexical: LexicalIndex
+    drained: Callable[[], Awaitable[None]]
+
+
+class MakeMessage(Protocol):
+    def __call__(
+        self,
+        text: str,
+        *,
+        id: str | None = None,
+        role: str = "user",
+        name: str | None = None,
+        pieces: Sequence[str] | None = None,
+        sent_at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> NewMessage: ...
+
+
+@pytest.fixture(scope="session")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with an empty database: copying it is cheaper than making one for each test."""
+
+    async def make(folder: Path) -> None:
+        await (await Database.open(folder)).close()
+
+    folder = tmp_path_factory.mktemp("empty")
+    asyncio.run(make(folder))
+    return folder
+
+
+@pytest.fixture(params=["sqlite"])
+async def stores(request: pytest.FixtureRequest, tmp_path: Path, empty_folder: Path) -> AsyncIterator[Stores]:
+    folder = copytree(empty_folder, tmp_path / "store")
+    database = await Database.open(folder)
+    receipts = SqlReceipts(database, kept=KEPT)
+    yield Stores(
+        transcript=SqlTranscript(database),
+        sessions=SqlSessions(database),
+        snapshots=SqlSnapshots(database),
+        receipts=receipts,
+        queue=SqlIndexQueue(database),
+        lexical=SqlLexicalIndex(database, cache_bytes=10_000_000),
+        cramped_lexical=SqlLexicalIndex(database, cache_bytes=0),
+        drained=receipts.close,
+    )
+    await receipts.close()
+    await database.close()
+
+
+@pytest.fixture
+def key() -> SessionKey:
+    return SessionKey("acme", "talk")
+
+
+@pytest.fixture
+def message() -> MakeMessage:
+    """Makes a message; one piece is its whole text, and a piece's terms are its words."""
+
+    def make(
+        text: str,
+        *,
+        id: str | None = None,
+        role: str = "user",
+        name: str | None = None,
+        pieces: Sequence[str] | None = None,
+        sent_at: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> NewMessage:
+        payload = {"role": role, "content": text} | ({"name": name} if name else {})
+        chunks = tuple(
+            NewChunk(Span(at, at + len(piece)), piece, tuple(piece.split()))
+            for at, piece in enumerate([text] if pieces is None else pieces)
+            if piece
+        )
+        digest = sha256(repr((payload, sent_at, metadata)).encode("utf-8", "surrogatepass")).hexdigest()
+        return NewMessage(id, payload, sent_at, metadata, digest, chunks)
+
+    return make

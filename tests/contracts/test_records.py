@@ -1,0 +1,90 @@
+"""What every store of snapshots and receipts keeps."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memsrv.errors import SessionNotFound
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+KEPT = 5  # of the fixture
+
+
+async def test_snapshots_are_versioned_by_session(stores, key):
+    number = (await stores.sessions.save(key)).number
+    first, second = await stores.snapshots.add(number, "a\0", 2), await stores.snapshots.add(number, "b", 1)
+    assert [(one.version, one.covers_upto, one.text, one.stale) for one in (first, second)] == [
+        (1, 2, "a\u2400", False),
+        (2, 1, "b", False),
+    ]
+    assert await stores.snapshots.latest(number) == second
+    assert await stores.snapshots.listing(number, limit=9) == [first, second]
+    assert await stores.snapshots.listing(number, after=1, limit=9) == [second]
+    assert await stores.snapshots.listing(number, limit=1) == [first]
+
+
+async def test_a_session_without_snapshots_has_no_latest(stores, key):
+    assert await stores.snapshots.latest((await stores.sessions.save(key)).number) is None
+
+
+async def test_a_version_is_not_given_again_after_a_stale_one(stores, key, message):
+    number = (await stores.transcript.append(key, [message("a", id="x")])).session.number
+    await stores.snapshots.add(number, "a", 1)
+    await stores.transcript.delete(number, "x")
+    assert await stores.snapshots.latest(number) is None
+    assert (await stores.snapshots.add(number, "b", 1)).version == 2
+
+
+async def test_a_snapshot_of_a_forgotten_session_is_refused(stores, key):
+    number = (await stores.sessions.save(key)).number
+    await stores.sessions.forget(key)
+    with pytest.raises(SessionNotFound):
+        await stores.snapshots.add(number, "late", 1)
+
+
+async def test_receipts_come_newest_first_whether_written_or_not(stores, key):
+    number = (await stores.sessions.save(key)).number
+    for i in range(3):
+        await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
+    assert [one["n"] for one in await stores.receipts.listing(number, 9)] == [2, 1, 0]
+    await stores.drained()
+    assert [one["n"] for one in await stores.receipts.listing(number, 9)] == [2, 1, 0]
+    await stores.receipts.add(number, "r3", {"n": 3}, NOW)
+    assert [one["n"] for one in await stores.receipts.listing(number, 2)] == [3, 2]
+
+
+@pytest.mark.parametrize("written_between", [False, True])
+async def test_a_receipt_of_the_same_id_replaces_the_first(stores, key, written_between):
+    number = (await stores.sessions.save(key)).number
+    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    if written_between:
+        await stores.drained()
+    await stores.receipts.add(number, "r", {"n": 2}, NOW)
+    assert await stores.receipts.listing(number, 9) == [{"n": 2}]
+    await stores.drained()
+    assert await stores.receipts.listing(number, 9) == [{"n": 2}]
+
+
+async def test_only_the_newest_receipts_are_kept(stores, key):
+    number = (await stores.sessions.save(key)).number
+    for i in range(KEPT + 3):
+        await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
+    newest = list(range(KEPT + 2, 2, -1))
+    assert [one["n"] for one in await stores.receipts.listing(number, 99)] == newest
+    await stores.drained()
+    assert [one["n"] for one in await stores.receipts.listing(number, 99)] == newest
+
+
+async def test_receipts_of_one_session_are_not_listed_in_another(stores, key):
+    number = (await stores.sessions.save(key)).number
+    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    assert await stores.receipts.listing(number + 1, 9) == []
+
+
+async def test_a_receipt_of_a_forgotten_session_goes_nowhere_and_takes_none_with_it(stores, key):
+    number = (await stores.sessions.save(key)).number
+    await stores.receipts.add(number + 99, "lost", {}, NOW)
+    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    await stores.drained()
+    assert await stores.receipts.listing(number + 99, 9) == []
+    assert await stores.receipts.listing(number, 9) == [{"n": 1}]

@@ -1,0 +1,295 @@
+"""What every transcript keeps."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memsrv.errors import IdempotencyConflict, MessageConflict, MessageNotFound, SessionNotFound
+from memsrv.model import NewMessage, Scope, SessionKey
+
+
+async def positions(stores, session_number: int) -> list[int]:
+    return [one.position for one in await stores.transcript.messages(session_number, limit=1000)]
+
+
+# --- appending ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_message_makes_the_session(stores, key, message):
+    appended = await stores.transcript.append(key, [message("hello")])
+    assert appended.session == await stores.sessions.find(key)
+    assert appended.session.last_position == 1
+
+
+async def test_messages_are_answered_in_order_with_their_positions(stores, key, message):
+    appended = await stores.transcript.append(key, [message("one", pieces=["o", "ne"]), message("two")])
+    assert [(one.position, one.created, one.chunks) for one in appended.messages] == [(1, True, 2), (2, True, 1)]
+
+
+async def test_positions_have_no_gap_under_32_writers(stores, key, message):
+    async def write(writer: int) -> None:
+        for i in range(5):
+            await stores.transcript.append(key, [message(f"{writer} {i} a"), message(f"{writer} {i} b")])
+
+    await asyncio.gather(*(write(writer) for writer in range(32)))
+    session = await stores.sessions.find(key)
+    stored = await stores.transcript.messages(session.number, limit=1000)
+    assert [one.position for one in stored] == list(range(1, 321))
+    texts = [one.payload["content"] for one in stored]
+    assert all(texts[i][:-1] == texts[i + 1][:-1] for i in range(0, 320, 2)), "a batch was torn apart"
+
+
+async def test_a_given_id_is_kept_and_others_are_made_up(stores, key, message):
+    appended = await stores.transcript.append(key, [message("a", id="mine / ü"), message("b"), message("c")])
+    ids = [one.id for one in appended.messages]
+    assert ids[0] == "mine / ü"
+    assert all(re.fullmatch(r"m_[0-9a-f]{16}", id) for id in ids[1:])
+    assert len(set(ids)) == 3
+
+
+async def test_the_same_id_and_content_again_stores_nothing(stores, key, message):
+    first = await stores.transcript.append(key, [message("a", id="x")])
+    again = await stores.transcript.append(key, [message("a", id="x"), message("b", id="y")])
+    assert [(one.position, one.created) for one in again.messages] == [(1, False), (2, True)]
+    assert await positions(stores, first.session.number) == [1, 2]
+
+
+async def test_the_same_id_twice_in_one_batch_is_stored_once(stores, key, message):
+    appended = await stores.transcript.append(key, [message("a", id="x"), message("a", id="x")])
+    assert [(one.position, one.created) for one in appended.messages] == [(1, True), (1, False)]
+
+
+async def test_an_id_with_other_content_is_a_conflict_and_nothing_is_stored(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a", id="x")])).session
+    with pytest.raises(MessageConflict):
+        await stores.transcript.append(key, [message("new"), message("other", id="x"), message("newer")])
+    assert await positions(stores, session.number) == [1]
+    assert (await stores.sessions.find(key)).last_position == 1
+
+
+async def test_a_refused_first_batch_makes_no_session(stores, key, message):
+    with pytest.raises(MessageConflict):
+        await stores.transcript.append(key, [message("a", id="x"), message("b", id="x")])
+    with pytest.raises(SessionNotFound):
+        await stores.sessions.find(key)
+
+
+async def test_one_refused_writer_takes_nothing_from_those_beside_it(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a", id="x")])).session
+    batches = [[message(f"good {i}")] if i % 4 else [message("lost"), message("other", id="x")] for i in range(32)]
+    outcomes = await asyncio.gather(*(stores.transcript.append(key, batch) for batch in batches), return_exceptions=True)
+    assert [isinstance(outcome, MessageConflict) for outcome in outcomes] == [i % 4 == 0 for i in range(32)]
+    stored = await stores.transcript.messages(session.number, limit=1000)
+    assert [one.position for one in stored] == list(range(1, 26))
+    assert not any(one.payload["content"] == "lost" for one in stored)
+
+
+async def test_the_same_ids_in_another_session_are_other_messages(stores, key, message):
+    await stores.transcript.append(key, [message("a", id="x")])
+    appended = await stores.transcript.append(SessionKey("acme", "other"), [message("b", id="x")])
+    assert appended.messages[0].created
+
+
+async def test_an_idempotency_key_answers_as_it_did_the_first_time(stores, key, message):
+    first = await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")
+    again = await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")
+    assert again.messages == first.messages
+    assert await positions(stores, first.session.number) == [1]
+
+
+async def test_an_idempotency_key_raced_by_many_stores_once(stores, key, message):
+    answers = await asyncio.gather(
+        *(stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d") for _ in range(16))
+    )
+    assert len({answer.messages for answer in answers}) == 1
+    assert await positions(stores, answers[0].session.number) == [1]
+
+
+async def test_an_idempotency_key_of_another_request_is_a_conflict(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")).session
+    with pytest.raises(IdempotencyConflict):
+        await stores.transcript.append(key, [message("b")], idempotency_key="k", request_digest="e")
+    assert await positions(stores, session.number) == [1]
+
+
+async def test_an_idempotency_key_belongs_to_its_session(stores, key, message):
+    await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")
+    other = await stores.transcript.append(SessionKey("acme", "b"), [message("a")], idempotency_key="k", request_digest="e")
+    assert other.messages[0].created
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | TEXT, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner)
+)
+
+
+@given(content=TEXT, extra=JSON, metadata=st.none() | st.dictionaries(TEXT, JSON))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_payload_comes_back_as_it_was_sent(stores, key, content, extra, metadata):
+    payload = {"role": "user", "content": content, "extra": extra}
+    appended = await stores.transcript.append(key, [NewMessage(None, payload, None, metadata, "", ())])
+    read = await stores.transcript.message(appended.session.number, appended.messages[0].id)
+    assert (read.payload, read.metadata) == (payload, metadata)
+
+
+async def test_a_nul_is_kept_in_the_payload_and_pictured_in_the_chunk(stores, key, message):
+    appended = await stores.transcript.append(key, [message("a\0b", id="x", name="n\0m")])
+    read = await stores.transcript.message(appended.session.number, "x")
+    [chunk] = await stores.transcript.chunks_of(read)
+    assert (read.payload["content"], chunk.text, chunk.name) == ("a\0b", "a\u2400b", "n\u2400m")
+
+
+async def test_times_come_back_to_the_microsecond(stores, key, message):
+    said = datetime(1969, 7, 20, 20, 17, 40, 123456, tzinfo=UTC)
+    appended = await stores.transcript.append(key, [message("a", id="x", sent_at=said)])
+    assert (await stores.transcript.message(appended.session.number, "x")).sent_at == said
+
+
+async def test_a_message_without_a_time_has_that_of_its_arrival(stores, key, message):
+    before = datetime.now(UTC)
+    appended = await stores.transcript.append(key, [message("a", id="x")])
+    read = await stores.transcript.message(appended.session.number, "x")
+    assert before <= read.sent_at == read.stored_at <= datetime.now(UTC)
+
+
+async def test_a_stretch_is_read_forwards_or_from_the_newest_back(stores, key, message):
+    number = (await stores.transcript.append(key, [message(str(i)) for i in range(1, 10)])).session.number
+
+    async def read(**which) -> list[int]:
+        return [one.position for one in await stores.transcript.messages(number, **which)]
+
+    assert await read(after=2, before=6, limit=10) == [3, 4, 5]
+    assert await read(after=2, limit=2) == [3, 4]
+    assert await read(before=6, limit=2, newest_first=True) == [5, 4]
+
+
+async def test_a_message_of_another_session_is_not_found(stores, key, message):
+    await stores.transcript.append(key, [message("a", id="x")])
+    other = (await stores.transcript.append(SessionKey("acme", "b"), [message("b", id="y")])).session
+    with pytest.raises(MessageNotFound):
+        await stores.transcript.message(other.number, "x")
+
+
+# --- chunks ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_chunk_says_where_it_comes_from(stores, key, message):
+    new = message("abc", id="x", role="assistant", name="Ann", pieces=["ab", "bc"])
+    session = (await stores.transcript.append(key, [message("0"), new])).session
+    read = await stores.transcript.message(session.number, "x")
+    chunk = (await stores.transcript.chunks_of(read))[1]
+    assert (chunk.session, chunk.message_id, chunk.position, chunk.ordinal) == ("talk", "x", 2, 1)
+    assert (chunk.role, chunk.name, chunk.sent_at, chunk.text) == ("assistant", "Ann", read.sent_at, "bc")
+    assert (chunk.span, chunk.session_number, chunk.message_number) == (new.chunks[1].span, session.number, read.number)
+
+
+async def test_chunks_are_found_by_number_inside_the_scope_only(stores, key, message):
+    mine = (await stores.transcript.append(key, [message("mine")])).session.number
+    other = (await stores.transcript.append(SessionKey("acme", "b"), [message("other")])).session.number
+    foreign = (await stores.transcript.append(SessionKey("evil", "talk"), [message("foreign")])).session.number
+    numbers = [(await stores.transcript.chunks_at(session, [1]))[0].number for session in (mine, other, foreign)]
+
+    async def seen(scope: Scope) -> list[str]:
+        return [chunk.text for chunk in (await stores.transcript.chunks(scope, [*numbers, 10**9])).values()]
+
+    assert await seen(Scope("acme", (mine,))) == ["mine"]
+    assert sorted(await seen(Scope("acme", (mine, other)))) == ["mine", "other"]
+    assert await seen(Scope("acme", (foreign,))) == []
+    assert await seen(Scope("acme", ())) == []
+
+
+async def test_more_chunks_than_a_statement_has_variables_are_found(stores, key, message):
+    session = (await stores.transcript.append(key, [message("x", pieces=["p"] * 3000)])).session
+    numbers = [chunk.number for chunk in await stores.transcript.chunks_at(session.number, list(range(1, 40_000)))]
+    found = await stores.transcript.chunks(Scope("acme", (session.number,)), numbers + list(range(10**6, 10**6 + 40_000)))
+    assert len(found) == 3000
+
+
+async def test_chunks_at_positions_come_in_order(stores, key, message):
+    session = (await stores.transcript.append(key, [message(str(i), pieces=[f"{i}a", f"{i}b"]) for i in range(1, 5)])).session
+    texts = [chunk.text for chunk in await stores.transcript.chunks_at(session.number, [3, 1, 99, 3])]
+    assert texts == ["1a", "1b", "3a", "3b"]
+
+
+# --- editing and deleting -------------------------------------------------------------------------------------------
+
+
+async def test_an_edit_keeps_id_position_and_time_and_changes_the_rest(stores, key, message):
+    session = (await stores.transcript.append(key, [message("old", id="x", pieces=["o", "ld"]), message("next")])).session
+    before = await stores.transcript.message(session.number, "x")
+    after = await stores.transcript.replace(session.number, "x", message("new", metadata={"edited": True}))
+    assert after == await stores.transcript.message(session.number, "x")
+    assert (after.number, after.id, after.position) == (before.number, "x", 1)
+    assert (after.sent_at, after.stored_at) == (before.sent_at, before.stored_at)
+    assert (after.payload["content"], after.metadata, after.chunk_count) == ("new", {"edited": True}, 1)
+    assert [chunk.text for chunk in await stores.transcript.chunks_of(after)] == ["new"]
+
+
+async def test_an_edit_may_move_the_time(stores, key, message):
+    session = (await stores.transcript.append(key, [message("old", id="x")])).session
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    assert (await stores.transcript.replace(session.number, "x", message("new", sent_at=moment))).sent_at == moment
+
+
+async def test_the_old_content_sent_again_after_an_edit_is_a_conflict(stores, key, message):
+    session = (await stores.transcript.append(key, [message("old", id="x")])).session
+    await stores.transcript.replace(session.number, "x", message("new"))
+    with pytest.raises(MessageConflict):
+        await stores.transcript.append(key, [message("old", id="x")])
+
+
+async def test_an_edit_of_what_is_not_there_is_refused(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a", id="x")])).session
+    with pytest.raises(MessageNotFound):
+        await stores.transcript.replace(session.number, "y", message("b"))
+
+
+@pytest.mark.parametrize("id", ["x", "z"])
+async def test_a_delete_leaves_the_other_positions_as_they_are(stores, key, message, id):
+    session = (await stores.transcript.append(key, [message(id, id=id) for id in "xyz"])).session
+    [gone] = await stores.transcript.chunks_at(session.number, [1 if id == "x" else 3])
+    await stores.transcript.delete(session.number, id)
+    with pytest.raises(MessageNotFound):
+        await stores.transcript.message(session.number, id)
+    assert await stores.transcript.chunks(Scope("acme", (session.number,)), [gone.number]) == {}
+    appended = await stores.transcript.append(key, [message("new")])
+    assert appended.messages[0].position == 4
+    assert await positions(stores, session.number) == ([2, 3, 4] if id == "x" else [1, 2, 4])
+
+
+async def test_a_delete_of_what_is_not_there_is_refused(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a", id="x")])).session
+    await stores.transcript.delete(session.number, "x")
+    with pytest.raises(MessageNotFound):
+        await stores.transcript.delete(session.number, "x")
+
+
+@pytest.mark.parametrize("change", ["edit", "delete"])
+async def test_snapshots_that_covered_a_changed_message_turn_stale(stores, key, message, change):
+    session = (await stores.transcript.append(key, [message(id, id=id) for id in "xyz"])).session
+    for upto in (1, 2, 3):
+        await stores.snapshots.add(session.number, f"up to {upto}", upto)
+    if change == "edit":
+        await stores.transcript.replace(session.number, "y", message("new"))
+    else:
+        await stores.transcript.delete(session.number, "y")
+    assert [one.stale for one in await stores.snapshots.listing(session.number, limit=9)] == [False, True, True]
+    assert (await stores.snapshots.latest(session.number)).version == 1
+
+
+async def test_a_delete_takes_the_words_out_of_snapshots_and_receipts(stores, key, message):
+    session = (await stores.transcript.append(key, [message("secret", id="x"), message("b", id="y")])).session
+    await stores.snapshots.add(session.number, "a secret", 1)
+    await stores.receipts.add(session.number, "r1", {"recall": [{"message_id": "x", "text": "secret"}]}, datetime.now(UTC))
+    await stores.receipts.add(session.number, "r2", {"recall": [{"message_id": "y", "text": "b"}]}, datetime.now(UTC))
+    await stores.drained()
+    await stores.transcript.delete(session.number, "x")
+    assert [one.text for one in await stores.snapshots.listing(session.number, limit=9)] == [""]
+    assert [one["recall"][0]["message_id"] for one in await stores.receipts.listing(session.number, 9)] == ["y"]
