@@ -4,7 +4,7 @@
     ├── BadRequest 422 invalid_request      ├── NotFound 404 not_found
     │   ├── BadJson 400 bad_json            │   ├── SessionNotFound 404 session_not_found
     │   ├── UnknownField 422 unknown_field  │   ├── MessageNotFound 404 message_not_found
-    │   ├── BadSessionName 422 ...          │   └── PinNotFound, ReceiptNotFound, SummaryNotFound 404
+    │   ├── BadSessionName 422 ...          │   └── PinNotFound 404 pin_not_found
     │   └── BudgetTooSmall 422 ...          ├── Conflict 409
     ├── Unauthorized 401 unauthorized       │   ├── MessageConflict 409 message_conflict
     ├── BodyTooLarge 413 body_too_large     │   └── IdempotencyConflict 409 idempotency_conflict
@@ -111,20 +111,6 @@ class PinNotFound(NotFound):
 
     code = "pin_not_found"
     hint = "Look the id up with GET /context/{session}/pins."
-
-
-class ReceiptNotFound(NotFound):
-    """No receipt of this id in the session, or it is too old."""
-
-    code = "receipt_not_found"
-    hint = "The last prompts' receipts are listed by GET /context/{session}/receipts."
-
-
-class SummaryNotFound(NotFound):
-    """No summary of this version in the session."""
-
-    code = "summary_not_found"
-    hint = "Look the version up with GET /context/{session}/summaries."
 
 
 class MethodNotAllowed(MemsrvError):

@@ -34,6 +34,7 @@ HNSW = {"space": "cosine", "ef_search": 400}
 
 Place = tuple[str, int]
 """Tenant and session number."""
+NOWHERE: Place = ("", -1)
 
 
 @contextmanager
@@ -50,6 +51,11 @@ def errors_mapped(hint: str | None) -> Iterator[None]:
         if known or type(error) is Exception or type(error).__name__ == "PanicException":
             raise IndexDown(f"The vector index failed ({type(error).__name__}).", hint) from error
         raise
+
+
+def may_pass(error: IndexDown) -> bool:
+    """Whether Chroma answered, with an error: a query that meets a deletion on its way may fail once ("Error finding id")."""
+    return isinstance(error.__cause__, ChromaError)
 
 
 def embedded(folder: Path) -> Any:
@@ -172,7 +178,8 @@ class Collection:
         found: dict[int, np.ndarray] = {}
         for part in parts(numbers):
             answer = self.rows.get(ids=[str(number) for number in part], include=["embeddings"])
-            found.update(zip(map(int, answer["ids"]), np.asarray(answer["embeddings"], np.float32), strict=True))
+            rows = zip(map(int, answer["ids"]), answer["embeddings"], strict=True)
+            found.update((number, np.asarray(row, np.float32)) for number, row in rows if row is not None)
         return found
 
     def nearest(self, scope: Scope, vector: np.ndarray, limit: int) -> dict[int, float]:
@@ -196,9 +203,9 @@ class Collection:
         return {number: float(row @ vector) for number, row in self.vectors(inside).items()}
 
 
-def place(metadata: Mapping[str, Any]) -> Place:
-    """Where a row belongs."""
-    return str(metadata["tenant"]), int(metadata["session"])
+def place(metadata: Mapping[str, Any] | None) -> Place:
+    """Where a row belongs. One that is deleted while it is read may come without metadata, and belongs nowhere."""
+    return (str(metadata["tenant"]), int(metadata["session"])) if metadata else NOWHERE
 
 
 def among(sessions: Sequence[int]) -> dict[str, Any]:

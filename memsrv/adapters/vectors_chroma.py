@@ -133,10 +133,12 @@ class ChromaVectors:
         opened = self._current()
         assert vector.shape == (opened.dimension,), "a query of the index's own embedder"
         query = vector.astype(np.float32)
-        matrices = await self._matrices(opened, scope)
-        if matrices is None:
-            return await self._run(self._readers, approximate, opened, scope, query, limit, also)
-        return await self._run(self._readers, exact, matrices, query, limit, also)
+        try:
+            return await self._search(opened, scope, query, limit, also)
+        except IndexDown as error:
+            if not chroma.may_pass(error):
+                raise
+        return await self._search(opened, scope, query, limit, also)
 
     async def count(self) -> int:
         """Vectors in the current generation."""
@@ -149,6 +151,12 @@ class ChromaVectors:
             await self._run(self._writer, chroma.disconnect, opened.client)
         for threads in (self._writer, self._readers):
             threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _search(self, opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+        matrices = await self._matrices(opened, scope)
+        if matrices is None:
+            return await self._run(self._readers, approximate, opened, scope, vector, limit, also)
+        return await self._run(self._readers, exact, matrices, vector, limit, also)
 
     async def _matrices(self, opened: Collection, scope: Scope) -> list[Matrix] | None:
         """The scope's vectors, or None if they are too many for exact search."""

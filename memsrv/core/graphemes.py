@@ -51,5 +51,7 @@ def safe_start(text: str, at: int) -> int:
         return max(0, min(at, len(text)))
     first = max(0, at - LONGEST)
     starts = [match.start() for match in LONE_ASCII.finditer(text, first, at)]
-    half = HALVES_BEFORE.search(text, 0, first)
-    return starts[-1] if starts else half.start() if half else first
+    if starts:
+        return starts[-1]
+    halves = HALVES_BEFORE.search(text, 0, first)
+    return first - len(halves.group()) % 2 if halves else first
