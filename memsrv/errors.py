@@ -66,7 +66,7 @@ class BadSessionName(BadRequest):
 
 
 class BudgetTooSmall(BadRequest):
-    """No useful prompt fits this budget; `smallest_tokens` would do."""
+    """No useful prompt fits this budget; the hint names one that does."""
 
     code, status = "budget_too_small", 422
 

@@ -85,42 +85,60 @@ def chosen_of(
     material: Material, parts: Required, left: int, sizes: Sizes, notes: Mapping[RegionName, list[Note]]
 ) -> tuple[Chosen, Fitted, Mapping[RegionName, int]]:
     """Spend what the required parts leave; see (3)."""
-    wanted = needs(material, parts, left, sizes)
-    sure = min(wanted[RegionName.META], left // 4)
-    for_recall = recall_floor(material, left - sure, sizes)
-    limits = shared(left - sure - for_recall, wanted | {RegionName.META: wanted[RegionName.META] - sure})
-    limits[RegionName.META] += sure
+    limits = guided(material, parts, left, sizes)
     profile, pins, meta_tokens = fit_meta(material, limits[RegionName.META], sizes)
     summary, summary_tokens = fit_summary(material, limits[RegionName.SUMMARY], sizes)
     window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
     rest = left - meta_tokens - summary_tokens - window.tokens
-
     limits[RegionName.RECALL] = rest if material.wants_recall else 0
     hits, recall_tokens = fit_recall(unseen(material, window), rest, material.session, sizes)
+    picked = Picked(profile, pins, summary, hits, window)
     if material.hits is not None:
-        rest -= recall_tokens
-        limits[RegionName.WINDOW] = window.tokens + rest
-        window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
-        hits = tuple(hit for hit in hits if hit.chunk.message_number not in window.numbers)
-        rest = limits[RegionName.WINDOW] - window.tokens
-        limits[RegionName.SUMMARY] = summary_tokens + rest
-        summary, summary_spent = fit_summary(material, limits[RegionName.SUMMARY], sizes)
-        limits[RegionName.META] = meta_tokens + limits[RegionName.SUMMARY] - summary_spent
-        profile, pins, _ = fit_meta(material, limits[RegionName.META], sizes)
+        picked = grown(picked, material, parts, limits=limits, left=left - recall_tokens, sizes=sizes)
+    chosen = picked.chosen(material, parts)
+    note(notes, material, chosen, picked.window)
+    return chosen, picked.window, {name: limits.get(name, 0) + parts.tokens.get(name, 0) for name in RegionName}
 
-    chosen = Chosen(
-        session=material.session,
-        system_prompt=parts.system_prompt,
-        profile=profile,
-        pins=pins,
-        summary=summary,
-        hits=hits,
-        window=window.messages,
-        current=window.current,
-        state=parts.state,
-    )
-    note(notes, material, chosen, window)
-    return chosen, window, {name: limits.get(name, 0) + parts.tokens.get(name, 0) for name in RegionName}
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What stands beside the required parts."""
+
+    profile: str
+    pins: tuple[str, ...]
+    summary: str
+    hits: tuple[Recall, ...]
+    window: Fitted
+
+    def chosen(self, material: Material, parts: Required) -> Chosen:
+        """All of it together."""
+        return Chosen(
+            session=material.session,
+            system_prompt=parts.system_prompt,
+            profile=self.profile,
+            pins=self.pins,
+            summary=self.summary,
+            hits=self.hits,
+            window=self.window.messages,
+            current=self.window.current,
+            state=parts.state,
+        )
+
+
+def grown(
+    picked: Picked, material: Material, parts: Required, *, limits: dict[RegionName, int], left: int, sizes: Sizes
+) -> Picked:
+    """Give what recall did not use (`left` holds the other regions too) to the window, then the summary, then meta."""
+    summary_tokens = framed(summary_text(picked.summary), sizes)
+    meta_tokens = meta_cost(picked.profile, picked.pins, sizes)
+    limits[RegionName.WINDOW] = left - summary_tokens - meta_tokens
+    window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
+    limits[RegionName.SUMMARY] = left - window.tokens - meta_tokens
+    summary, summary_tokens = fit_summary(material, limits[RegionName.SUMMARY], sizes)
+    limits[RegionName.META] = left - window.tokens - summary_tokens
+    profile, pins, _ = fit_meta(material, limits[RegionName.META], sizes)
+    hits = tuple(hit for hit in picked.hits if hit.chunk.message_number not in window.numbers)
+    return Picked(profile, pins, summary, hits, window)
 
 
 def note(notes: Mapping[RegionName, list[Note]], material: Material, chosen: Chosen, window: Fitted) -> None:
@@ -142,6 +160,15 @@ def note(notes: Mapping[RegionName, list[Note]], material: Material, chosen: Cho
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def guided(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[RegionName, int]:
+    """What meta, summary and window may use before recall is known; see (3)."""
+    wanted = needs(material, parts, left, sizes)
+    sure = min(wanted[RegionName.META], left // 4)
+    for_recall = recall_floor(material, left - sure, sizes)
+    limits = shared(left - sure - for_recall, wanted | {RegionName.META: wanted[RegionName.META] - sure})
+    return limits | {RegionName.META: limits[RegionName.META] + sure}
 
 
 def recall_floor(material: Material, left: int, sizes: Sizes) -> int:

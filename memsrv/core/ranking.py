@@ -1,69 +1,102 @@
-"""Order what the searches found: several views of one chunk, put on one scale and added up.
+"""Order what the searches found: word scores, cosines and a few cues of the question, on one scale and added up.
 
-Each signal is brought to its distance from the candidates' mean in standard deviations, so that a cosine and a BM25
-score can be added; see docs/recall.md for what each part brings.
+    rank = z(words) + .6 z(dense) + .6 z(dense around) + speaker + 3 time + .8 role - .4 asks
+
+z is the distance from the candidates' mean in standard deviations, so that a cosine and a BM25 score can be added. "Around"
+adds the neighbours' cosines, for what answers a question is often spread over a few lines. The cues: the piece's speaker is
+named in the question; it was said when the question asks; it was said by the one the question speaks of; it is a question
+itself. docs/recall.md tells how the weights were found and what each part brings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import regex
 
+from memsrv.core.cues import asked_role, is_question, named
+from memsrv.core.timewords import nearness, stretches
 from memsrv.model import Chunk, Recall
 
-VIEWS = ("bm25", "bm25_before", "bm25_around")  # columns of the lexical scores
+WEIGHTS: Mapping[str, float] = {"words": 1.0, "dense": 0.6, "around": 0.6, "speaker": 1.0, "time": 3.0, "role": 0.8, "asks": -0.4}
+NEIGHBOURS = (0.6, 0.4, 0.2)
+"""What the cosine of a piece one, two, three places away adds, on either side."""
 NOT_SAID = regex.compile(r"[\p{P}\p{Z}\p{C}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the searches found. `numbers` int64 (n,); `cosine` float (n,), NaN where unknown; `lexical` float (n, 3)."""
+    """What the searches found: `chunks`, and their `words` (BM25) and `dense` (cosine) scores, float64, shape (n,). No word
+    in common is a score of 0; a cosine that is not known is NaN."""
 
-    numbers: np.ndarray
-    cosine: np.ndarray
-    lexical: np.ndarray
-
-    def at(self, rows: Sequence[int]) -> "Candidates":
-        """The candidates in these rows, in this order."""
-        return Candidates(self.numbers[rows], self.cosine[rows], self.lexical[rows])
+    chunks: Sequence[Chunk]
+    words: np.ndarray
+    dense: np.ndarray
 
 
-def joined(dense: tuple[np.ndarray, np.ndarray] | None, lexical: tuple[np.ndarray, np.ndarray]) -> Candidates:
-    """Both searches' (numbers, scores) as one list; a chunk that shares no word with the query has lexical scores of 0."""
-    dense_numbers, cosines = dense if dense is not None else (np.empty(0, np.int64), np.empty(0, np.float32))
-    numbers = np.union1d(dense_numbers, lexical[0]).astype(np.int64)
-    cosine = np.full(len(numbers), np.nan)
-    cosine[np.searchsorted(numbers, dense_numbers)] = cosines
-    words = np.zeros((len(numbers), len(VIEWS)))
-    words[np.searchsorted(numbers, lexical[0])] = lexical[1]
-    return Candidates(numbers, cosine, words)
+def ranked(candidates: Candidates, question: str, *, now: float) -> list[Recall]:
+    """The candidates as hits, best first. `now`: the time of the newest message, in seconds."""
+    if not candidates.chunks:
+        return []
+    signals = {
+        "words": standardized(candidates.words),
+        "dense": standardized(candidates.dense),
+        "around": around(candidates),
+        **cues(candidates.chunks, question, now=now),
+    }
+    total = np.sum([WEIGHTS[name] * values for name, values in signals.items()], axis=0)
+    newest_first = np.array([-chunk.number for chunk in candidates.chunks])
+    return [hit(candidates, signals, total, row) for row in np.lexsort((newest_first, -total))]
 
 
-def ranked(candidates: Candidates, chunks: Sequence[Chunk]) -> list[Recall]:
-    """The candidates' chunks (in the candidates' order) as hits, best first."""
-    columns = {"dense": candidates.cosine, **{view: candidates.lexical[:, at] for at, view in enumerate(VIEWS)}}
-    total = np.sum([standardized(column) for column in columns.values()], axis=0)
-    order = np.lexsort((-candidates.numbers, -total))
-    return [
-        Recall(
-            chunk=chunks[row],
-            score=None if np.isnan(candidates.cosine[row]) else round(float(candidates.cosine[row]), 4),
-            rank_score=round(float(total[row]), 4),
-            signals={name: round(float(column[row]), 4) for name, column in columns.items() if not np.isnan(column[row])},
-        )
-        for row in order
-    ]
+def hit(candidates: Candidates, signals: Mapping[str, np.ndarray], total: np.ndarray, row: int) -> Recall:
+    """One candidate with what spoke for it and against it."""
+    cosine = float(candidates.dense[row])
+    return Recall(
+        chunk=candidates.chunks[row],
+        score=None if np.isnan(cosine) else round(cosine, 4),
+        rank_score=round(float(total[row]), 4),
+        signals={name: round(WEIGHTS[name] * float(values[row]), 3) for name, values in signals.items() if values[row]},
+    )
 
 
 def standardized(values: np.ndarray) -> np.ndarray:
-    """Distance from the mean in standard deviations; what is unknown counts as the least that is known."""
+    """Distance from the mean in standard deviations; what is not known counts as the least that is."""
     known = ~np.isnan(values)
     if not known.any():
         return np.zeros(len(values))
     filled = np.where(known, values, values[known].min())
     spread = filled.std()
     return (filled - filled.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def around(candidates: Candidates) -> np.ndarray:
+    """The standardized cosines, each with those of the pieces beside it in its session, standardized again. A neighbour
+    that no search found counts as the least that one found."""
+    dense = standardized(candidates.dense)
+    least = dense.min()
+    places = {(chunk.session_number, chunk.position): row for row, chunk in enumerate(candidates.chunks)}
+    total = dense.copy()
+    for row, chunk in enumerate(candidates.chunks):
+        for distance, weight in enumerate(NEIGHBOURS, 1):
+            for position in (chunk.position - distance, chunk.position + distance):
+                beside = places.get((chunk.session_number, position))
+                total[row] += weight * (least if beside is None else dense[beside])
+    return standardized(total)
+
+
+def cues(chunks: Sequence[Chunk], question: str, *, now: float) -> dict[str, np.ndarray]:
+    """Each cue's values, shape (n,): what the question says about where its answer stands."""
+    speakers = named(question, {chunk.name for chunk in chunks if chunk.name})
+    role = None if speakers else asked_role(question)
+    times = [chunk.sent_at.timestamp() for chunk in chunks]
+    spans = stretches(question, first=min(times), now=now)
+    return {
+        "speaker": np.array([float(chunk.name in speakers) for chunk in chunks]),
+        "time": np.array([nearness(spans, at) for at in times]),
+        "role": np.array([float(chunk.role == role) for chunk in chunks]),
+        "asks": np.array([float(is_question(chunk.text)) for chunk in chunks]),
+    }
 
 
 def chosen(hits: Sequence[Recall], *, k: int, min_score: float) -> list[Recall]:
@@ -73,10 +106,10 @@ def chosen(hits: Sequence[Recall], *, k: int, min_score: float) -> list[Recall]:
     a digit or a "not" say different things.
     """
     newest: dict[str, Recall] = {}
-    for hit in hits:
-        said = NOT_SAID.sub("", hit.chunk.text).casefold() or hit.chunk.text
-        first = newest.setdefault(said, hit)
-        if (hit.chunk.sent_at, hit.chunk.position) > (first.chunk.sent_at, first.chunk.position):
-            newest[said] = Recall(hit.chunk, hit.score, first.rank_score, hit.signals)
-    enough = [hit for hit in newest.values() if hit.score is None or hit.score >= min_score]
+    for one in hits:
+        said = NOT_SAID.sub("", one.chunk.text).casefold() or one.chunk.text
+        first = newest.setdefault(said, one)
+        if (one.chunk.sent_at, one.chunk.position) > (first.chunk.sent_at, first.chunk.position):
+            newest[said] = Recall(one.chunk, one.score, first.rank_score, one.signals)
+    enough = [one for one in newest.values() if one.score is None or one.score >= min_score]
     return enough[:k]

@@ -10,7 +10,7 @@ import numpy as np
 
 from memsrv.core import ranking
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import Chunk, Reach, Recall, Recalls, Scope, Session
+from memsrv.model import Reach, Recall, Recalls, Scope, Session
 from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex
 
 CANDIDATES = 200  # of each search; see docs/recall.md for what fewer would cost
@@ -53,11 +53,28 @@ class RecallService:
         lexical, vector = await asyncio.gather(self._lexical.search(scope, terms, limit=CANDIDATES), self._embedded(query))
         dense = await self._nearest(scope, vector, lexical)
         degraded = () if dense else ("recall",)
-        found = ranking.joined((dense.numbers, dense.scores) if dense else None, (lexical.numbers, lexical.scores))
-        chunks = await self._transcript.chunks(scope, found.numbers.tolist())
-        rows = [row for row, number in enumerate(found.numbers.tolist()) if usable(chunks.get(number), without)]
-        hits = ranking.ranked(found.at(rows), [chunks[int(found.numbers[row])] for row in rows])
+        candidates = await self._candidates(scope, dense, lexical, without)
+        hits = await asyncio.to_thread(ranking.ranked, candidates, query, now=await self._now(session))
         return Recalls(tuple(ranking.chosen(hits, k=k, min_score=min_score)), degraded)
+
+    async def _candidates(
+        self, scope: Scope, dense: Scored | None, lexical: Scored, without: frozenset[int]
+    ) -> ranking.Candidates:
+        """What either search found, is still there and is not shown already."""
+        words = dict(zip(lexical.numbers.tolist(), lexical.scores.tolist(), strict=True))
+        cosines = dict(zip(dense.numbers.tolist(), dense.scores.tolist(), strict=True)) if dense else {}
+        there = await self._transcript.chunks(scope, sorted(words.keys() | cosines.keys()))
+        chunks = [chunk for chunk in there.values() if chunk.message_number not in without]
+        return ranking.Candidates(
+            chunks,
+            np.array([words.get(chunk.number, 0.0) for chunk in chunks]),
+            np.array([cosines.get(chunk.number, np.nan) for chunk in chunks]),
+        )
+
+    async def _now(self, session: Session) -> float:
+        """The conversation's own clock: when its newest message was sent."""
+        newest = await self._transcript.messages(session.number, limit=1, newest_first=True)
+        return newest[0].sent_at.timestamp() if newest else 0.0
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
@@ -73,8 +90,3 @@ class RecallService:
             return await self._vectors.search(scope, vector, limit=CANDIDATES, also=lexical.numbers.tolist())
         except IndexDown:
             return None
-
-
-def usable(chunk: Chunk | None, without: frozenset[int]) -> bool:
-    """Whether the chunk is still there and not shown already."""
-    return chunk is not None and chunk.message_number not in without
