@@ -45,19 +45,21 @@ def as_strict(chosen: Chosen) -> tuple[Payload, ...]:
     late = [plain_text(message["content"]) for message in chosen.window if message["role"] == "system"]
     standing = "" if chosen.current is not None else state
     leading = joined(meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session), *late, standing)
-    talk = [
-        headed(message, state) if place == chosen.current and state else message
-        for place, message in enumerate(chosen.window)
-        if message["role"] != "system"
-    ]
+    talk: list[Payload] = []
+    for place, message in enumerate(chosen.window):
+        if message["role"] != "system":
+            talk += with_state(message, state, talk) if place == chosen.current and state else [message]
     if talk and talk[0]["role"] != "user":
         talk.insert(0, {"role": "user", "content": PLACEHOLDER})
     return (*system(leading), *neighbours_joined(talk))
 
 
-def headed(message: Payload, head: str) -> Payload:
-    """A message with a text before its content."""
-    return {**message, "content": both(head, message["content"])}
+def with_state(message: Payload, state: str, before: Sequence[Payload]) -> list[Payload]:
+    """The newest user message with the state at its head, or apart where it will be joined to a user message before it:
+    a name may then come between, and our block has to begin its line."""
+    if before and before[-1]["role"] == "user":
+        return [{"role": "user", "content": state}, message]
+    return [{**message, "content": both(state, message["content"])}]
 
 
 def both(first: Any, second: Any) -> Any:

@@ -81,7 +81,8 @@ class Ingest:
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:
-    """A draft with its digest and chunks; the speaker's name is a term of each. Our own blocks in a prompt that was posted back are kept but not indexed."""
+    """A draft with its digest and chunks; the speaker's name is a term of each chunk. Our own blocks, in a prompt that was
+    posted back, are kept but not indexed."""
     text, speaker = text_of(draft.payload), str(draft.payload.get("name") or "")
     named = analyzer.terms(speaker) if speaker.strip() else []
     chunks = [

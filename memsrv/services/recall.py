@@ -10,7 +10,7 @@ import numpy as np
 
 from memsrv.core import ranking
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import Reach, Recall, Recalls, Scope, Session
+from memsrv.model import Reach, Recalls, Scope, Session
 from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex
 
 CANDIDATES = 200  # of each search; see docs/recall.md for what fewer would cost

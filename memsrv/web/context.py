@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from memsrv.core.receipts import receipt_body, recall_body
 from memsrv.core.merge import merged
+from memsrv.core.receipts import recall_body, receipt_body
 from memsrv.errors import BadRequest
 from memsrv.model import Message, Meta, Pin, Prompt, Session, SessionKey, Snapshot
 from memsrv.web.edge import JsonRoute, name_of

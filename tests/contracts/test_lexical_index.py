@@ -29,7 +29,7 @@ def judged(sessions: Sequence[Sequence[list[str]]], query: Sequence[str]) -> np.
         return idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * len(document) / mean))
 
     def windowed(term: str, session: Sequence[list[str]], at: int) -> float:
-        offsets = {0: 1.0} | {d: w for d, w in enumerate(BACK, 1)} | {-d: w for d, w in enumerate(AHEAD, 1)}
+        offsets = {0: 1.0} | dict(enumerate(BACK, 1)) | {-d: w for d, w in enumerate(AHEAD, 1)}
         return max(decay * part(term, session[at - o]) for o, decay in offsets.items() if 0 <= at - o < len(session))
 
     return np.array([sum(windowed(term, session, i) for term in set(query)) for session in sessions for i in range(len(session))])

@@ -69,6 +69,13 @@ def test_strict_keeps_the_names_of_those_it_joins() -> None:
     assert rendered(chosen, Format.STRICT) == (user("Ada: one\n\nBo: two\n\nBo: three"),)
 
 
+def test_strict_keeps_the_state_on_lines_of_its_own_between_names() -> None:
+    chosen = Chosen("s", window=(user("one", name="Ada"), user("two", name="Bo")), current=1, state="Goal: x")
+    assert rendered(chosen, Format.STRICT) == (user("Ada: one\n\n" + block("state", "Goal: x") + "\n\nBo: two"),)
+    alone = Chosen("s", window=(user("two", name="Bo"),), current=0, state="Goal: x")
+    assert rendered(alone, Format.STRICT) == (user(block("state", "Goal: x") + "\n\ntwo", name="Bo"),)
+
+
 def test_strict_begins_with_a_user() -> None:
     assert rendered(Chosen("s", window=(said("hi"),)), Format.STRICT) == (user(PLACEHOLDER), said("hi"))
 
