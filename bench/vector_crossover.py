@@ -48,7 +48,7 @@ async def fill(index: ChromaVectors, sessions: list[int], dimension: int, rng: n
     owners = rng.permutation(np.repeat(np.arange(len(sessions)), sessions))
     for start in track(range(0, len(owners), BATCH), "filling the store"):
         part = owners[start : start + BATCH]
-        chunks = [PendingChunk(start + i, int(owner), 0, "bench", Said("", ""), ()) for i, owner in enumerate(part)]
+        chunks = [PendingChunk(start + i, int(owner), 0, "bench", Said("", ""), None) for i, owner in enumerate(part)]
         await index.put(chunks, clustered(len(part), dimension, rng))
 
 

@@ -235,14 +235,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk that waits for its vector, with the pieces before it in the session (at most two, the nearest last)."""
+    """A chunk that waits for its vector, with the piece before it in the session, if there is one."""
 
     number: int
     session_number: int
     message_number: int
     tenant: str
     said: Said
-    before: tuple[Said, ...]
+    before: Said | None
 
 
 # --- recall and prompt ----------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class MemoryQueue:
     def append(self, message: int, *texts: str, session: int = 1, tenant: str = "default") -> None:
         """A message comes in, a chunk for each text; chunk numbers are ten times the message's and up."""
         chunks = [
-            PendingChunk(message * 10 + i, session, message, tenant, Said("user", text), ()) for i, text in enumerate(texts)
+            PendingChunk(message * 10 + i, session, message, tenant, Said("user", text), None) for i, text in enumerate(texts)
         ]
         self.waiting[message] = Waiting(chunks, {chunk.number for chunk in chunks})
 

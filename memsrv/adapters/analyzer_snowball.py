@@ -110,12 +110,12 @@ def pairs(run: str) -> list[str]:
 
 
 def han_words(run: str) -> list[str]:
-    """Words of a run of Han characters, the shorter words inside them, and the characters of each: a text and a question
-    are seldom cut alike, and a character says much."""
+    """Words of a run of Han characters, the shorter words inside them, and then its characters: a text and a question are
+    seldom cut alike, and a character says much."""
     cut_for_search = import_module("rjieba").cut_for_search  # 0.6 s at the first call, so not at import
     parts = [run[at : at + HAN_CHARS] for at in range(0, len(run), HAN_CHARS)]
     words = [word[:LONGEST] for part in parts for word in cut_for_search(part)]
-    return [term for word in words for term in ((word, *word) if len(word) > 1 else (word,))]
+    return [*(word for word in words if len(word) > 1), *run]
 
 
 @lru_cache(CACHED_WORDS)

@@ -45,7 +45,7 @@ class Entry:
 class SqlLexicalIndex:
     """BM25 over each chunk's terms and those of its neighbours."""
 
-    def __init__(self, database: Database, *, cache_bytes: int, k1: float = 1.2, b: float = 0.75):
+    def __init__(self, database: Database, *, cache_bytes: int, k1: float = 0.9, b: float = 0.4):
         self._database = database
         self._cache_bytes = cache_bytes
         self._k1 = k1

@@ -26,7 +26,6 @@ from memsrv.adapters.schema import (
 )
 from memsrv.model import Generation, PendingChunk, Said
 
-BEFORE = 2  # pieces of talk that are embedded with a chunk
 SPEAKING = ("user", "assistant", "tool")
 RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
@@ -196,7 +195,7 @@ SAID_BEFORE = (
     .where(messages.c.session_number == bindparam("session_number"), messages.c.position < bindparam("position"))
     .where(messages.c.chunk_count > 0, messages.c.role.in_(SPEAKING))
     .order_by(messages.c.position.desc())
-    .limit(bindparam("count"))
+    .limit(1)
 )
 
 
@@ -206,24 +205,21 @@ def waiting_chunks(connection: Connection, message: Row[Any], generation: int, r
     first = connection.scalar(FIRST_WAITING, own | {"generation": generation})
     if first is None:
         return []
-    rows = connection.execute(NEARBY, own | {"first": first - BEFORE, "count": BEFORE + room}).all()
-    earlier = said_before(connection, message, BEFORE - min(first, BEFORE))
-    speaker = message.name or message.role
-    said = [*earlier, *(Said(speaker, row.text) for row in rows)]
+    before = None if first else said_before(connection, message)
     found = []
-    for place, row in enumerate(rows, len(earlier)):
+    for row in connection.execute(NEARBY, own | {"first": first - 1, "count": 1 + room}):
+        said = Said(message.name or message.role, row.text)
         if row.generation < generation:
-            before = tuple(said[max(0, place - BEFORE) : place])
-            found.append(PendingChunk(row.number, message.session_number, message.number, message.tenant, said[place], before))
+            found.append(PendingChunk(row.number, message.session_number, message.number, message.tenant, said, before))
+        before = said
     return found[:room]
 
 
-def said_before(connection: Connection, message: Row[Any], count: int) -> list[Said]:
-    """The last chunk of each of the `count` messages before this one that say something, in order."""
-    if count == 0:
-        return []
-    place = {"session_number": message.session_number, "position": message.position, "count": count}
-    return [Said(row.name or row.role, row.text) for row in reversed(connection.execute(SAID_BEFORE, place).all())]
+def said_before(connection: Connection, message: Row[Any]) -> Said | None:
+    """The last chunk of the message before this one that says something."""
+    place = {"session_number": message.session_number, "position": message.position}
+    row = connection.execute(SAID_BEFORE, place).one_or_none()
+    return Said(row.name or row.role, row.text) if row else None
 
 
 # --- marking --------------------------------------------------------------------------------------------------------

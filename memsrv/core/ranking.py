@@ -1,6 +1,6 @@
 """Order what the searches found: word scores, cosines and a few cues of the question, on one scale and added up.
 
-    rank = z(words) + .6 z(dense) + .6 z(dense around) + speaker + 3 time + .8 role - .4 asks
+    rank = z(words) + .6 z(dense) + .6 z(dense around) + 1.5 speaker + 5 time + role - .5 asks
 
 z is the distance from the candidates' mean in standard deviations, so that a cosine and a BM25 score can be added. "Around"
 adds the neighbours' cosines, for what answers a question is often spread over a few lines. The cues: the piece's speaker is
@@ -18,7 +18,7 @@ from memsrv.core.cues import asked_role, is_question, named
 from memsrv.core.timewords import nearness, stretches
 from memsrv.model import Chunk, Recall
 
-WEIGHTS: Mapping[str, float] = {"words": 1.0, "dense": 0.6, "around": 0.6, "speaker": 1.0, "time": 3.0, "role": 0.8, "asks": -0.4}
+WEIGHTS: Mapping[str, float] = {"words": 1.0, "dense": 0.6, "around": 0.6, "speaker": 1.5, "time": 5.0, "role": 1.0, "asks": -0.5}
 NEIGHBOURS = (0.6, 0.4, 0.2)
 """What the cosine of a piece one, two, three places away adds, on either side."""
 NOT_SAID = regex.compile(r"[\p{P}\p{Z}\p{C}]+")

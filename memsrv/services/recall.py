@@ -13,7 +13,7 @@ from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import Reach, Recalls, Scope, Session
 from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex
 
-CANDIDATES = 200  # of each search; see docs/recall.md for what fewer would cost
+CANDIDATES = 300  # of each search; docs/recall.md tells what fewer would cost
 
 
 class RecallService:

@@ -102,7 +102,7 @@ async def test_a_limit_is_kept_with_whole_messages(stores, key, message, generat
     assert len({one.message_number for one in batch}) == 3
 
 
-async def test_the_pieces_before_come_with_each_chunk(stores, key, message, generation):
+async def test_the_piece_before_comes_with_each_chunk(stores, key, message, generation):
     await stores.transcript.append(
         key,
         [
@@ -118,23 +118,15 @@ async def test_the_pieces_before_come_with_each_chunk(stores, key, message, gene
     a1, a2, b = Said("Ann", "a1"), Said("Ann", "a2"), Said("assistant", "b")
     c1, c2, c3 = (Said("tool", text) for text in ("c1", "c2", "c3"))
     assert before == {
-        a1: (),
-        a2: (a1,),
-        Said("system", "rules"): (a2,),
-        b: (a2,),
-        c1: (a2, b),
-        c2: (b, c1),
-        c3: (c1, c2),
-        Said("user", "foreign"): (),
+        a1: None,
+        a2: a1,
+        Said("system", "rules"): a2,
+        b: a2,
+        c1: b,
+        c2: c1,
+        c3: c2,
+        Said("user", "foreign"): None,
     }
-
-
-async def test_the_pieces_before_are_those_of_two_messages_if_each_has_one(stores, key, message, generation):
-    await stores.transcript.append(
-        key, [message(text, role=role) for text, role in (("a", "user"), ("b", "assistant"), ("c", "user"))]
-    )
-    last = (await stores.queue.pending(generation, limit=9))[-1]
-    assert last.before == (Said("user", "a"), Said("assistant", "b"))
 
 
 async def test_a_giant_message_comes_in_parts_and_in_order(stores, key, message, generation):
@@ -146,7 +138,7 @@ async def test_a_giant_message_comes_in_parts_and_in_order(stores, key, message,
     assert not (await stores.transcript.message(session.number, "x")).indexed
     following = await stores.queue.pending(generation, limit=64)
     assert following[0].said.text == "p64"
-    assert [said.text for said in following[0].before] == ["p62", "p63"]
+    assert following[0].before == Said("user", "p63")
     assert await drain(stores, generation, 64) == [f"p{i}" for i in range(64, 300)]
     assert (await stores.transcript.message(session.number, "x")).indexed
 

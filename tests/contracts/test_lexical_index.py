@@ -11,7 +11,7 @@ import pytest
 
 from memsrv.model import Scope, SessionKey
 
-K1, B = 1.2, 0.75
+K1, B = 0.9, 0.4
 WORDS = [f"w{i}" for i in range(30)]
 
 

@@ -82,7 +82,7 @@ async def index(request: pytest.FixtureRequest, build: Build) -> AsyncIterator[C
 
 
 def chunk(number: int, session: int = 1, tenant: str = "default") -> PendingChunk:
-    return PendingChunk(number, session, number, tenant, Said("user", f"text {number}"), ())
+    return PendingChunk(number, session, number, tenant, Said("user", f"text {number}"), None)
 
 
 def scope(*sessions: int, tenant: str = "default") -> Scope:

@@ -1,0 +1,128 @@
+"""The order of hits."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsrv.core.ranking import Candidates, chosen, ranked, standardized
+from memsrv.model import Chunk, Span
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+NOW = (START + timedelta(days=60)).timestamp()
+
+
+def chunk(position: int, text: str = "", *, role: str = "user", name: str | None = None, day: int = 0) -> Chunk:
+    text = text or f"remark {position}"
+    return Chunk(
+        number=position,
+        session_number=1,
+        session="s",
+        message_number=position,
+        message_id=f"m{position}",
+        position=position,
+        ordinal=0,
+        role=role,
+        name=name,
+        sent_at=START + timedelta(days=day),
+        span=Span(0, len(text)),
+        text=text,
+    )
+
+
+def order(chunks, question="what?", words=None, dense=None):
+    n = len(chunks)
+    candidates = Candidates(chunks, np.array(words or [0.0] * n), np.array(dense or [0.5] * n))
+    return [hit.chunk.position for hit in ranked(candidates, question, now=NOW)]
+
+
+def test_words_and_vectors_both_count():
+    chunks = [chunk(position) for position in (10, 20, 30, 40)]
+    assert order(chunks, words=[0, 0, 5, 0])[0] == 30
+    assert order(chunks, dense=[0.8, 0.9, 0.8, 0.8])[0] == 20
+
+
+def test_a_piece_amid_good_ones_comes_before_one_that_stands_alone():
+    chunks = [chunk(position) for position in (1, 2, 3, 50, 90)]
+    places = order(chunks, dense=[0.9, 0.85, 0.9, 0.85, 0.5])
+    assert places.index(2) < places.index(50)
+
+
+def test_the_speaker_that_a_question_names_comes_first():
+    chunks = [chunk(10, name="Ada"), chunk(20, name="Bob"), chunk(30, name="Ada")]
+    assert order(chunks, "What did Bob buy?")[0] == 20
+
+
+def test_what_was_said_at_the_time_asked_for_comes_first():
+    chunks = [chunk(10, day=0), chunk(20, day=30), chunk(30, day=59)]
+    assert order(chunks, "What did we do on 31 March 2026?")[0] == 20
+    assert order(chunks, "我们昨天做了什么?")[0] == 30
+
+
+def test_i_asks_for_the_users_words_and_you_for_the_assistants():
+    chunks = [chunk(10, role="assistant"), chunk(20, role="user")]
+    assert order(chunks, "What did I plant?")[0] == 20
+    assert order(chunks, "What did you suggest?")[0] == 10
+
+
+def test_a_question_is_less_likely_an_answer():
+    assert order([chunk(10, "Where is the key?"), chunk(20, "The key is here.")])[0] == 20
+
+
+def test_the_newer_comes_first_where_all_is_equal():
+    assert order([chunk(10), chunk(20), chunk(30)]) == [30, 20, 10]
+
+
+def test_without_any_cosine_words_decide_and_no_score_is_shown():
+    chunks = [chunk(10), chunk(20)]
+    hits = ranked(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan)), "what?", now=NOW)
+    assert [(hit.chunk.position, hit.score) for hit in hits] == [(20, None), (10, None)]
+
+
+def test_the_signals_add_up_to_the_rank():
+    chunks = [chunk(10, "Where?", day=1), chunk(20), chunk(30, role="assistant")]
+    candidates = Candidates(chunks, np.array([1.0, 3.0, 0.0]), np.array([0.8, np.nan, 0.9]))
+    for hit in ranked(candidates, "What did I do on 2 March 2026?", now=NOW):
+        assert abs(sum(hit.signals.values()) - hit.rank_score) < 0.01
+
+
+@given(st.lists(st.one_of(st.floats(-1, 1), st.just(float("nan"))), max_size=20))
+def test_standardized_values_are_finite_and_keep_their_order(values):
+    result = standardized(np.array(values))
+    assert np.isfinite(result).all()
+    known = [(value, z) for value, z in zip(values, result, strict=True) if not np.isnan(value)]
+    assert sorted(known) == sorted(known, key=lambda pair: (pair[1], pair[0]))
+
+
+def test_no_candidates_are_no_hits():
+    assert ranked(Candidates([], np.empty(0), np.empty(0)), "what?", now=NOW) == []
+
+
+# --- choosing -------------------------------------------------------------------------------------------------------
+
+
+def hits_of(*chunks, dense=None):
+    n = len(chunks)
+    return ranked(Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n)), "what?", now=NOW)
+
+
+def test_the_same_text_is_shown_once_by_its_newest():
+    hits = chosen(hits_of(chunk(1, "The bell rings."), chunk(2, "the bell rings"), chunk(9, "Another.")), k=5, min_score=0)
+    assert [hit.chunk.position for hit in hits] == [2, 9]
+
+
+def test_texts_that_differ_in_a_name_a_digit_or_a_not_are_kept_apart():
+    texts = ("I like tea.", "I do not like tea.", "It costs 118 euro.", "It costs 181 euro.", "We took Ada.", "We took Bob.")
+    hits = chosen(hits_of(*(chunk(n, text) for n, text in enumerate(texts, 1))), k=10, min_score=0)
+    assert len(hits) == len(texts)
+
+
+def test_signs_without_letters_are_not_all_the_same():
+    assert len(chosen(hits_of(chunk(1, "..."), chunk(2, "?!")), k=5, min_score=0)) == 2
+
+
+def test_hits_below_the_least_score_and_beyond_k_are_left_out():
+    hits = hits_of(chunk(1), chunk(20), chunk(40), dense=[0.9, 0.2, 0.8])
+    assert {hit.chunk.position for hit in chosen(hits, k=5, min_score=0.5)} == {1, 40}
+    assert len(chosen(hits, k=1, min_score=0)) == 1
