@@ -69,7 +69,11 @@ async def embedder(settings: Settings) -> str:
     part = await embedder_for(settings)
     try:
         vector = await part.query("Does it work?")
-        return f"{part.fingerprint} answers ({len(vector)} dimensions)"
+        engine: str | None = getattr(part, "engine", None)
+        degraded: str | None = getattr(part, "degraded", None)
+        by = f" by {engine}" if engine else ""
+        slow = f"; slow: {degraded}" if degraded else ""
+        return f"{part.fingerprint} answers{by} ({len(vector)} dimensions){slow}"
     finally:
         await part.close()
 

@@ -15,17 +15,18 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as vendor
 
-from .e5_tokenizer import Tokenizer
-from .e5_weights import Weights, decode
-from .onnx_writer import CONTRIB, Graph
+from memsrv.adapters.e5.onnx_writer import CONTRIB, Graph
+from memsrv.adapters.e5.tokenizer import Tokenizer
+from memsrv.adapters.e5.weights import Weights, decode
 
-LAYOUT = 2  # rises with every change to the graph below, so that a file of an older version is not taken for this one
+LAYOUT = 3  # rises with every change to the graph below, so that a file of an older version is not taken for this one
 WIDE, NARROW = 127, 64  # the greatest weight, as an integer
 ACTIVATION_MAX, ACTIVATION_ZERO = 127, 128
 GELU_LOWEST = 0.17  # GELU never falls below -0.17, so this or the greatest value bounds its magnitude
@@ -43,29 +44,22 @@ class OnnxEngine:
         self._words = weights.blocks("emb.word", weights.width)
         token_type = weights.vector("emb.type")[: weights.width]
         self._positions = weights.vector("emb.pos").reshape(-1, weights.width) + token_type
-        self._session = _session(model)
+        self._session = new_session(model)
 
     def vector(self, text: str) -> np.ndarray:
         """(width,) float32 of length 1: the mean of the token vectors."""
-        return self._run(text, "vector")[0]
-
-    def vector_and_tokens(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """As `vector`, and (tokens, width) float32: the last hidden state as it is, from <s> to </s>, the prefix's tokens included."""
-        vector, tokens = self._run(text, "vector", "tokens")
-        return vector, tokens
-
-    def _run(self, text: str, *outputs: str) -> list[np.ndarray]:
         ids = self._tokenizer.ids(text, self._limit_tokens)
         embedded = decode(self._words[ids]) + self._positions[: len(ids)]
-        with _vendor_failures_as_ours():
-            return self._session.run(outputs, {"embedded": embedded})
+        with vendor_failures_as_ours():
+            vector: np.ndarray = self._session.run(None, {"embedded": embedded})[0]
+        return vector
 
 
 def load_or_convert(weights: Weights, folder: Path) -> tuple[bytes, Path, bool]:
     """The model, where it is kept, and whether it was found there. A new one is not written yet: it has to be checked first."""
     weight_max = widest_weights()
     path = folder / f"e5-small-int8-v{LAYOUT}-w{weight_max}-{weights.digest()[:12]}.onnx"
-    kept = _read(path)
+    kept = kept_model(path)
     return (kept, path, True) if kept else (convert(weights, weight_max), path, False)
 
 
@@ -77,13 +71,14 @@ def keep(model: bytes, path: Path) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(model).digest())
             file.write(model)
-        os.replace(draft, path)
+        Path(draft).replace(path)
     except BaseException:
-        os.unlink(draft)
+        Path(draft).unlink()
         raise
 
 
-def _read(path: Path) -> bytes | None:
+def kept_model(path: Path) -> bytes | None:
+    """What `keep` wrote, or None if it is not there or not whole."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -96,18 +91,26 @@ def widest_weights() -> int:
     """WIDE where the largest products come out exact on this CPU, else NARROW. Raises RuntimeError when nothing can be run."""
     rows, columns, units = 8, 384, 64
     graph = Graph()
-    values = graph.op("QuantizeLinear", graph.input("values", ["rows", columns]), graph.weight(np.float32(1)), graph.weight(np.uint8(128)))
-    operands = [np.full((columns, units), WIDE, np.int8), np.float32(1), np.ones(units, np.float32), np.uint8(128), np.zeros(units, np.int8)]
+    values = graph.op(
+        "QuantizeLinear", graph.input("values", ["rows", columns]), graph.weight(np.float32(1)), graph.weight(np.uint8(128))
+    )
+    operands = [
+        np.full((columns, units), WIDE, np.int8),
+        np.float32(1),
+        np.ones(units, np.float32),
+        np.uint8(128),
+        np.zeros(units, np.int8),
+    ]
     first, *others = (graph.weight(operand) for operand in operands)
     graph.output("sums", graph.op("MatMulIntegerToFloat", values, first, *others, domain=CONTRIB), ["rows", units])
-    sums = _session(graph.model()).run(None, {"values": np.full((rows, columns), ACTIVATION_MAX, np.float32)})[0]
+    sums = new_session(graph.model()).run(None, {"values": np.full((rows, columns), ACTIVATION_MAX, np.float32)})[0]
     return WIDE if (sums == ACTIVATION_MAX * WIDE * columns).all() else NARROW
 
 
 def convert(weights: Weights, weight_max: int = NARROW) -> bytes:
-    """The encoder as an ONNX model: `embedded` (tokens, width), the sum of word, position and type vectors, to `vector` and `tokens`."""
+    """The encoder as an ONNX model: `embedded` (tokens, width), the sum of word, position and type vectors, to `vector` (width,)."""
     width = weights.width
-    net = _Encoder(weights, weight_max)
+    net = Encoder(weights, weight_max)
     states = net.normalise(net.graph.input("embedded", ["tokens", width]), "emb.ln")
     net.zeros = net.zero_points(states)
     for layer in range(weights.layers):
@@ -115,11 +118,10 @@ def convert(weights: Weights, weight_max: int = NARROW) -> bytes:
         states = net.think(states, f"l{layer}.")
     mean = net.graph.op("ReduceMean", states, net.graph.weight(np.array([0])), keepdims=0)
     net.graph.output("vector", net.graph.op("LpNormalization", mean, axis=0, p=2), [width])
-    net.graph.output("tokens", states, ["tokens", width])
     return net.graph.model()
 
 
-class _Encoder:
+class Encoder:
     """The parts of a BERT layer as operators.
 
     Add and LayerNormalization stand apart on purpose: the fused SkipLayerNormalization took nine times as long on CPU (1.24 to 1.32).
@@ -142,10 +144,12 @@ class _Encoder:
         return op("ConstantOfShape", rows, value=np.array([ACTIVATION_ZERO], np.uint8))
 
     def normalise(self, states: str, name: str) -> str:
+        """Layer normalization: mean 0, spread 1, then the layer's own scale and shift."""
         scale, shift = self._vector(name + ".w"), self._vector(name + ".b")
         return self.graph.op("LayerNormalization", states, scale, shift, axis=-1, epsilon=float(self._weights.epsilon))
 
     def attend(self, states: str, layer: str) -> str:
+        """Attention over all tokens, added to the states."""
         op = self.graph.op
         quantised = self._quantise(states, self._magnitude(states))
         parts = [self._product(*quantised, layer + part, self._weights.width) for part in "qk"]
@@ -157,6 +161,7 @@ class _Encoder:
         return self._add(states, mixed, self._magnitude(mixed), layer + "ao", layer + "aln")
 
     def think(self, states: str, layer: str) -> str:
+        """The feed-forward half of a layer, added to the states."""
         op = self.graph.op
         inner = self._product(*self._quantise(states, self._magnitude(states)), layer + "fi", self._weights.width)
         inner = op("BiasGelu", inner, self._vector(layer + "fi.b"), domain=CONTRIB)
@@ -193,17 +198,18 @@ class _Encoder:
         return self.graph.weight(self._weights.vector(name))
 
 
-def _session(model: bytes) -> onnxruntime.InferenceSession:
+def new_session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # every length of text would leave a plan behind
     options.log_severity_level = 3
-    with _vendor_failures_as_ours():
+    with vendor_failures_as_ours():
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 @contextlib.contextmanager
-def _vendor_failures_as_ours():
+def vendor_failures_as_ours() -> Iterator[None]:
+    """ONNX Runtime's failures as RuntimeError."""
     try:
         yield
     except VENDOR_FAILURES as failure:

@@ -26,19 +26,23 @@ class Graph:
         self._outputs: list[bytes] = []
 
     def weight(self, array: np.ndarray) -> str:
+        """A stored array: float32, uint8, int8 or int64."""
         name = f"w{len(self._weights)}"
         self._weights.append(field_bytes(5, tensor(name, array)))
         return name
 
     def input(self, name: str, shape: Sequence[int | str]) -> str:
+        """A float32 array that each run is given."""
         self._inputs.append(field_bytes(11, float_info(name, shape)))
         return name
 
     def output(self, name: str, source: str, shape: Sequence[int | str]) -> None:
+        """A float32 array that each run gives."""
         self.op("Identity", source, name=name)
         self._outputs.append(field_bytes(12, float_info(name, shape)))
 
     def op(self, kind: str, *inputs: str, domain: str = "", name: str = "", **attributes: Value) -> str:
+        """An operator of one result."""
         result = name or f"n{len(self._nodes)}"
         fields = [field_bytes(1, value) for value in inputs]
         fields += [field_bytes(2, result), field_bytes(4, kind), field_bytes(7, domain)]
@@ -49,11 +53,14 @@ class Graph:
     def model(self) -> bytes:
         """The serialised ModelProto."""
         graph = b"".join([*self._nodes, field_bytes(2, "graph"), *self._weights, *self._inputs, *self._outputs])
-        opsets = [field_bytes(8, field_bytes(1, domain) + field_int(2, version)) for domain, version in (("", OPSET), (CONTRIB, 1))]
+        opsets = [
+            field_bytes(8, field_bytes(1, domain) + field_int(2, version)) for domain, version in (("", OPSET), (CONTRIB, 1))
+        ]
         return field_int(1, IR_VERSION) + b"".join(opsets) + field_bytes(7, graph)
 
 
 def varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first, the top bit set in all but the last."""
     number &= (1 << 64) - 1  # negative numbers are written as their 64-bit complement
     out = bytearray()
     while number > 0x7F:
@@ -63,20 +70,24 @@ def varint(number: int) -> bytes:
 
 
 def field_int(field: int, number: int) -> bytes:
+    """A field that holds a number."""
     return varint(field << 3) + varint(number)
 
 
 def field_bytes(field: int, content: bytes | str) -> bytes:
+    """A field that holds bytes, a text or a message of its own."""
     content = content.encode() if isinstance(content, str) else content
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def tensor(name: str, array: np.ndarray) -> bytes:
+    """TensorProto; KeyError for a type of number that no operator here takes."""
     dims = b"".join(field_int(1, size) for size in array.shape)
     return dims + field_int(2, ELEMENT[array.dtype.name]) + field_bytes(8, name) + field_bytes(9, array.tobytes())
 
 
 def attribute(key: str, value: Value) -> bytes:
+    """AttributeProto."""
     if isinstance(value, np.ndarray):
         return field_bytes(1, key) + field_bytes(5, tensor("", value)) + field_int(20, A_TENSOR)
     if isinstance(value, float):
@@ -85,5 +96,6 @@ def attribute(key: str, value: Value) -> bytes:
 
 
 def float_info(name: str, shape: Sequence[int | str]) -> bytes:
+    """ValueInfoProto of a float32 array; a dimension that varies has a name."""
     dims = b"".join(field_bytes(1, field_bytes(2, d) if isinstance(d, str) else field_int(1, d)) for d in shape)
     return field_bytes(1, name) + field_bytes(2, field_bytes(1, field_int(1, ELEMENT["float32"]) + field_bytes(2, dims)))
