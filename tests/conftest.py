@@ -1,10 +1,12 @@
 """The real app over real parts, in this process; every test uses sessions of its own."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from memsrv.adapters.embedder_bundled import BundledEmbedder
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.wiring import Runtime, opened
@@ -15,6 +17,14 @@ KEYS = {"red": "key-of-the-red-tenant", "blue": "key-of-the-blue-tenant"}
 def client_of(runtime: Runtime, **options) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app=create_app(runtime), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://memsrv", **options)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory) -> Path:
+    """Holds the converted weights of the bundled embedder, so that they are converted once a run."""
+    folder: Path = tmp_path_factory.mktemp("models")
+    BundledEmbedder.open(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

