@@ -62,17 +62,19 @@ def chunk_query() -> Select[Any]:
 
 
 def chunk_of(row: Row[Any]) -> Chunk:
+    """Unpacked at once, in the order of `chunk_query`: looked up by name, hundreds of rows would cost more than their query."""
+    number, session_number, message_number, ordinal, begins, ends, text, session, message_id, position, role, name, sent_at = row
     return Chunk(
-        number=row.number,
-        session_number=row.session_number,
-        session=row.session,
-        message_number=row.message_number,
-        message_id=row.message_id,
-        position=row.position,
-        ordinal=row.ordinal,
-        role=row.role,
-        name=row.name,
-        sent_at=to_moment(row.sent_at),
-        span=Span(row.begins, row.ends),
-        text=row.text,
+        number=number,
+        session_number=session_number,
+        session=session,
+        message_number=message_number,
+        message_id=message_id,
+        position=position,
+        ordinal=ordinal,
+        role=role,
+        name=name,
+        sent_at=to_moment(sent_at),
+        span=Span(begins, ends),
+        text=text,
     )

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import regex
 
 from memsrv.core.cues import asked_role, is_question, named
 from memsrv.core.timewords import nearness, stretches
@@ -21,7 +20,9 @@ from memsrv.model import Chunk, Recall
 WEIGHTS: Mapping[str, float] = {"words": 1.0, "dense": 0.6, "around": 0.6, "speaker": 1.5, "time": 5.0, "role": 1.0, "asks": -0.5}
 NEIGHBOURS = (0.6, 0.4, 0.2)
 """What the cosine of a piece one, two, three places away adds, on either side."""
-NOT_SAID = regex.compile(r"[\p{P}\p{Z}\p{C}]+")
+POSITIONS = 1 << 40
+"""More than a session has: keeps the places of two sessions apart."""
+SIGNS = " .,;:!?…。，、；：！？"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +35,56 @@ class Candidates:
     dense: np.ndarray
 
 
-def ranked(candidates: Candidates, question: str, *, now: float) -> list[Recall]:
-    """The candidates as hits, best first. `now`: the time of the newest message, in seconds."""
-    if not candidates.chunks:
+def best(candidates: Candidates, question: str, *, now: float, k: int, min_score: float = -1.0) -> list[Recall]:
+    """At most k hits at or above the least score, best first, each text once. `now`: the time of the newest message, in
+    seconds.
+
+    Only texts that are the same letter for letter are folded (the newest stands for all): those that differ in a name, a
+    digit or a "not" say different things.
+    """
+    chunks = candidates.chunks
+    if not chunks:
         return []
-    signals = {
-        "words": standardized(candidates.words),
-        "dense": standardized(candidates.dense),
-        "around": around(candidates),
-        **cues(candidates.chunks, question, now=now),
-    }
+    signals = signals_of(candidates, question, now=now)
     total = np.sum([WEIGHTS[name] * values for name, values in signals.items()], axis=0)
-    newest_first = np.array([-chunk.number for chunk in candidates.chunks])
-    return [hit(candidates, signals, total, row) for row in np.lexsort((newest_first, -total))]
+    said = [plain(chunk.text) for chunk in chunks]
+    newest = {said[row]: row for row in sorted(range(len(chunks)), key=lambda row: (chunks[row].sent_at, chunks[row].number))}
+    hits: dict[str, Recall] = {}
+    for row in np.lexsort(([-chunk.number for chunk in chunks], -total)):
+        shown = newest[said[row]]
+        if said[row] in hits or candidates.dense[shown] < min_score:
+            continue
+        if len(hits) == k:
+            break
+        hits[said[row]] = hit(candidates, signals, total[row], row=shown)
+    return list(hits.values())
 
 
-def hit(candidates: Candidates, signals: Mapping[str, np.ndarray], total: np.ndarray, row: int) -> Recall:
+def hit(candidates: Candidates, signals: Mapping[str, np.ndarray], rank: float, *, row: int) -> Recall:
     """One candidate with what spoke for it and against it."""
     cosine = float(candidates.dense[row])
     return Recall(
         chunk=candidates.chunks[row],
         score=None if np.isnan(cosine) else round(cosine, 4),
-        rank_score=round(float(total[row]), 4),
+        rank_score=round(float(rank), 4),
         signals={name: round(WEIGHTS[name] * float(values[row]), 3) for name, values in signals.items() if values[row]},
     )
+
+
+def plain(text: str) -> str:
+    """A text without what does not change its meaning: case, white space, signs at the ends."""
+    return " ".join(text.casefold().split()).strip(SIGNS) or text
+
+
+def signals_of(candidates: Candidates, question: str, *, now: float) -> dict[str, np.ndarray]:
+    """Every signal's values, shape (n,)."""
+    dense = standardized(candidates.dense)
+    return {
+        "words": standardized(candidates.words),
+        "dense": dense,
+        "around": around(candidates.chunks, dense),
+        **cues(candidates.chunks, question, now=now),
+    }
 
 
 def standardized(values: np.ndarray) -> np.ndarray:
@@ -70,18 +97,16 @@ def standardized(values: np.ndarray) -> np.ndarray:
     return (filled - filled.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
-def around(candidates: Candidates) -> np.ndarray:
-    """The standardized cosines, each with those of the pieces beside it in its session, standardized again. A neighbour
-    that no search found counts as the least that one found."""
-    dense = standardized(candidates.dense)
-    least = dense.min()
-    places = {(chunk.session_number, chunk.position): row for row, chunk in enumerate(candidates.chunks)}
+def around(chunks: Sequence[Chunk], dense: np.ndarray) -> np.ndarray:
+    """Each standardized cosine with those of the messages beside it in its session, standardized again. A neighbour that no
+    search found adds nothing."""
+    places = np.array([chunk.session_number * POSITIONS + chunk.position for chunk in chunks])
+    order = np.argsort(places, kind="stable")
     total = dense.copy()
-    for row, chunk in enumerate(candidates.chunks):
-        for distance, weight in enumerate(NEIGHBOURS, 1):
-            for position in (chunk.position - distance, chunk.position + distance):
-                beside = places.get((chunk.session_number, position))
-                total[row] += weight * (least if beside is None else dense[beside])
+    for distance, weight in enumerate(NEIGHBOURS, 1):
+        for place in (places - distance, places + distance):
+            at = order[np.minimum(np.searchsorted(places[order], place), len(places) - 1)]
+            total += np.where(places[at] == place, weight * dense[at], 0.0)
     return standardized(total)
 
 
@@ -97,19 +122,3 @@ def cues(chunks: Sequence[Chunk], question: str, *, now: float) -> dict[str, np.
         "role": np.array([float(chunk.role == role) for chunk in chunks]),
         "asks": np.array([float(is_question(chunk.text)) for chunk in chunks]),
     }
-
-
-def chosen(hits: Sequence[Recall], *, k: int, min_score: float) -> list[Recall]:
-    """At most k hits at or above the least score, each text once.
-
-    Only texts that are the same letter for letter are folded (the newest stands for all): those that differ in a name,
-    a digit or a "not" say different things.
-    """
-    newest: dict[str, Recall] = {}
-    for one in hits:
-        said = NOT_SAID.sub("", one.chunk.text).casefold() or one.chunk.text
-        first = newest.setdefault(said, one)
-        if (one.chunk.sent_at, one.chunk.position) > (first.chunk.sent_at, first.chunk.position):
-            newest[said] = Recall(one.chunk, one.score, first.rank_score, one.signals)
-    enough = [one for one in newest.values() if one.score is None or one.score >= min_score]
-    return enough[:k]

@@ -54,8 +54,9 @@ class RecallService:
         dense = await self._nearest(scope, vector, lexical)
         degraded = () if dense else ("recall",)
         candidates = await self._candidates(scope, dense, lexical, without)
-        hits = await asyncio.to_thread(ranking.ranked, candidates, query, now=await self._now(session))
-        return Recalls(tuple(ranking.chosen(hits, k=k, min_score=min_score)), degraded)
+        now = await self._now(session)
+        hits = await asyncio.to_thread(ranking.best, candidates, query, now=now, k=k, min_score=min_score)
+        return Recalls(tuple(hits), degraded)
 
     async def _candidates(
         self, scope: Scope, dense: Scored | None, lexical: Scored, without: frozenset[int]

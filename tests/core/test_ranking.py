@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsrv.core.ranking import Candidates, chosen, ranked, standardized
+from memsrv.core.ranking import Candidates, best, standardized
 from memsrv.model import Chunk, Span
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -34,7 +34,7 @@ def chunk(position: int, text: str = "", *, role: str = "user", name: str | None
 def order(chunks, question="what?", words=None, dense=None):
     n = len(chunks)
     candidates = Candidates(chunks, np.array(words or [0.0] * n), np.array(dense or [0.5] * n))
-    return [hit.chunk.position for hit in ranked(candidates, question, now=NOW)]
+    return [hit.chunk.position for hit in best(candidates, question, now=NOW, k=99)]
 
 
 def test_words_and_vectors_both_count():
@@ -76,14 +76,14 @@ def test_the_newer_comes_first_where_all_is_equal():
 
 def test_without_any_cosine_words_decide_and_no_score_is_shown():
     chunks = [chunk(10), chunk(20)]
-    hits = ranked(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan)), "what?", now=NOW)
+    hits = best(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan)), "what?", now=NOW, k=9, min_score=0.5)
     assert [(hit.chunk.position, hit.score) for hit in hits] == [(20, None), (10, None)]
 
 
 def test_the_signals_add_up_to_the_rank():
     chunks = [chunk(10, "Where?", day=1), chunk(20), chunk(30, role="assistant")]
     candidates = Candidates(chunks, np.array([1.0, 3.0, 0.0]), np.array([0.8, np.nan, 0.9]))
-    for hit in ranked(candidates, "What did I do on 2 March 2026?", now=NOW):
+    for hit in best(candidates, "What did I do on 2 March 2026?", now=NOW, k=9):
         assert abs(sum(hit.signals.values()) - hit.rank_score) < 0.01
 
 
@@ -96,33 +96,34 @@ def test_standardized_values_are_finite_and_keep_their_order(values):
 
 
 def test_no_candidates_are_no_hits():
-    assert ranked(Candidates([], np.empty(0), np.empty(0)), "what?", now=NOW) == []
+    assert best(Candidates([], np.empty(0), np.empty(0)), "what?", now=NOW, k=9) == []
 
 
 # --- choosing -------------------------------------------------------------------------------------------------------
 
 
-def hits_of(*chunks, dense=None):
+def hits_of(*chunks, k=9, dense=None, min_score=0.0):
     n = len(chunks)
-    return ranked(Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n)), "what?", now=NOW)
+    return best(
+        Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n)), "what?", now=NOW, k=k, min_score=min_score
+    )
 
 
 def test_the_same_text_is_shown_once_by_its_newest():
-    hits = chosen(hits_of(chunk(1, "The bell rings."), chunk(2, "the bell rings"), chunk(9, "Another.")), k=5, min_score=0)
+    hits = hits_of(chunk(1, "The bell rings."), chunk(2, "the bell  rings"), chunk(9, "Another."))
     assert [hit.chunk.position for hit in hits] == [2, 9]
 
 
 def test_texts_that_differ_in_a_name_a_digit_or_a_not_are_kept_apart():
     texts = ("I like tea.", "I do not like tea.", "It costs 118 euro.", "It costs 181 euro.", "We took Ada.", "We took Bob.")
-    hits = chosen(hits_of(*(chunk(n, text) for n, text in enumerate(texts, 1))), k=10, min_score=0)
-    assert len(hits) == len(texts)
+    assert len(hits_of(*(chunk(n, text) for n, text in enumerate(texts, 1)))) == len(texts)
 
 
 def test_signs_without_letters_are_not_all_the_same():
-    assert len(chosen(hits_of(chunk(1, "..."), chunk(2, "?!")), k=5, min_score=0)) == 2
+    assert len(hits_of(chunk(1, "..."), chunk(2, "?!"))) == 2
 
 
 def test_hits_below_the_least_score_and_beyond_k_are_left_out():
-    hits = hits_of(chunk(1), chunk(20), chunk(40), dense=[0.9, 0.2, 0.8])
-    assert {hit.chunk.position for hit in chosen(hits, k=5, min_score=0.5)} == {1, 40}
-    assert len(chosen(hits, k=1, min_score=0)) == 1
+    chunks = (chunk(1), chunk(20), chunk(40))
+    assert {hit.chunk.position for hit in hits_of(*chunks, dense=[0.9, 0.2, 0.8], min_score=0.5)} == {1, 40}
+    assert len(hits_of(*chunks, k=1)) == 1
