@@ -1,5 +1,6 @@
 """What is set up, what is missing, and how to mend it."""
 
+import asyncio
 import importlib.util
 import shutil
 import sqlite3
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from memsrv.errors import DataDirLocked, MemsrvError
 from memsrv.settings import Settings
 from memsrv.web.server import is_loopback
-from memsrv.wiring import embedder_for, opened, token_counter
+from memsrv.wiring import Runtime, State, embedder_for, opened, token_counter
 
 LOW_DISK_BYTES = 500_000_000
+LOOKS, LOOK_S = 30, 0.1
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,21 @@ async def embedder(settings: Settings) -> str:
 
 async def stores(settings: Settings) -> str:
     async with opened(settings) as runtime:
-        state = await runtime.state()
+        state = await settled(runtime)
         degraded = f"; degraded: {', '.join(sorted(state.degraded))}" if state.degraded else ""
         return (
             f"{settings.data_dir} opens; {state.pending} messages wait for their vectors, {state.set_aside} set aside{degraded}"
         )
+
+
+async def settled(runtime: Runtime) -> State:
+    """The state once the index is open, or what it is after a while."""
+    for _ in range(LOOKS):
+        state = await runtime.state()
+        if "index" not in state.degraded:
+            break
+        await asyncio.sleep(LOOK_S)
+    return state
 
 
 def disk(settings: Settings) -> Finding:

@@ -63,7 +63,9 @@ def chunk_query() -> Select[Any]:
 
 def chunk_of(row: Row[Any]) -> Chunk:
     """Unpacked at once, in the order of `chunk_query`: looked up by name, hundreds of rows would cost more than their query."""
-    number, session_number, message_number, ordinal, begins, ends, text, session, message_id, position, role, name, sent_at = row
+    number, session_number, message_number, ordinal, begins, ends, text, session, message_id, position, role, name, sent_at = (
+        tuple(row)
+    )
     return Chunk(
         number=number,
         session_number=session_number,
