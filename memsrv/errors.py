@@ -168,6 +168,7 @@ class EmbedderDown(MemsrvError):
     """The embedder did not answer, or answered nonsense. `poison` is true when the text itself is to blame."""
 
     code, status = "embedder_down", 503
+    hint = "Check the embedder's settings (MEMSRV_EMBEDDER_...) and that it is up; 'memsrv doctor' tries it."
 
     def __init__(self, message: str, *, poison: bool = False):
         super().__init__(message)
@@ -184,7 +185,7 @@ class SettingsError(MemsrvError):
     """A setting is unknown or has a value that cannot be used."""
 
     code = "bad_setting"
-    hint = "'memsrv config' lists every setting, its value and where it came from."
+    hint = "Mend it or unset it; 'memsrv config' lists every setting, its value and where it came from."
 
 
 class CannotStart(MemsrvError):

@@ -4,6 +4,7 @@ A setting `data_dir` is the environment variable `MEMSRV_DATA_DIR`. An unknown M
 misspelt would otherwise do nothing, silently.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -89,7 +90,15 @@ class Settings(BaseSettings):
     receipts_kept: Positive = Field(50, description="Receipts kept for each session.")
 
     # for tests
-    faults: str | None = Field(None, description="For tests only: a JSON object of faults in force; opens `PUT /_faults`.")
+    faults: Annotated[dict[str, str] | None, NoDecode] = Field(
+        None, description="For tests only: a JSON object of faults in force; opens `PUT /_faults`."
+    )
+
+    @field_validator("faults", mode="before")
+    @classmethod
+    def parse_faults(cls, value: object) -> object:
+        """A JSON object of texts."""
+        return json.loads(value) if isinstance(value, str) else value
 
 
 def load(overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -103,7 +112,7 @@ def load(overrides: Mapping[str, Any] | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise SettingsError(f"{PREFIX}{name.upper()}: {first['msg']}") from None
+        raise SettingsError(f"{variable(name)}: {first['msg'].removeprefix('Value error, ')}.") from None
     except ValueError as error:
         raise SettingsError(str(error)) from None
 
@@ -137,4 +146,6 @@ def shown(value: Any) -> str:
         return "********" if value.get_secret_value() else ""
     if isinstance(value, Mapping):
         return ",".join(f"{key}=********" for key in value)
+    if value is None:
+        return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

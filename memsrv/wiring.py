@@ -1,7 +1,6 @@
 """Settings to a running set of parts; the only importer of adapters. Opens in order, closes in the reverse."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -107,7 +106,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack) -> Runtime:
     stack.push_async_callback(receipts.close)
     vectors = vectors_for(settings)
     stack.push_async_callback(vectors.close)
-    faults = Faults(json.loads(settings.faults)) if settings.faults is not None else None
+    faults = Faults(settings.faults) if settings.faults is not None else None
     if faults:
         transcript, vectors, embedder = (
             FaultyTranscript(transcript, faults),

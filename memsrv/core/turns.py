@@ -26,11 +26,12 @@ CURRENT_LOOK_BACK = 64
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message as it is sent, and which one it is."""
+    """A message as it is sent, and which one it is. `timed`: the client gave a time earlier than that of arrival."""
 
     number: int
     position: int
     sent_at: datetime
+    timed: bool
     payload: Payload
 
 
@@ -147,7 +148,8 @@ def shown_of(message: Message, max_tool_bytes: int) -> Shown:
     if "tool_calls" in payload and not sound(payload["tool_calls"]):
         payload = {name: value for name, value in payload.items() if name != "tool_calls"}
     sent_at = min(message.sent_at, message.stored_at)
-    return Shown(message.number, message.position, sent_at, sendable(payload, max_tool_bytes=max_tool_bytes))
+    timed = message.sent_at < message.stored_at
+    return Shown(message.number, message.position, sent_at, timed, sendable(payload, max_tool_bytes=max_tool_bytes))
 
 
 def sound(calls: object) -> bool:
@@ -232,10 +234,11 @@ def first_recent(turns: Sequence[Turn]) -> int:
 
 
 def divided(turn: Turn, before: datetime) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
-    """A late turn's units: its user message and what was sent before a time; and what only arrived after it."""
-    rest = turn.units[1:]
-    late = tuple(unit for unit in rest if unit.messages[0].sent_at < before)
-    return (turn.units[0], *late), tuple(unit for unit in rest if unit.messages[0].sent_at >= before)
+    """A late turn's units: its user message with what was sent before a time, or has no time of its own; and what was
+    sent after it."""
+    first, *rest = turn.units
+    after = tuple(unit for unit in rest if unit.messages[0].timed and unit.messages[0].sent_at >= before)
+    return (first, *(unit for unit in rest if unit not in after)), after
 
 
 # --- the window -----------------------------------------------------------------------------------------------------
