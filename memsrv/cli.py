@@ -74,7 +74,9 @@ def config(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Check what is set up, what is missing, and how to mend it."""
     from memsrv.doctor import examine
+    from memsrv.web.logs import configure
 
+    configure("auto", "error")  # what goes wrong is told as a finding
     findings = asyncio.run(examine(settings.load(given(data_dir=data_dir))))
     if as_json:
         print(json.dumps([finding.__dict__ for finding in findings], indent=1))
@@ -82,7 +84,7 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         table = Table("", "part", "finding", "what to do")
         for finding in findings:
             table.add_row("ok" if finding.good else "no", finding.part, finding.text, finding.mend)
-        Console().print(table)
+        Console(markup=False).print(table)
     if not all(finding.good for finding in findings):
         raise typer.Exit(1)
 

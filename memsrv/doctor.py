@@ -8,13 +8,16 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from memsrv.errors import DataDirLocked, MemsrvError
+from memsrv.errors import DataDirLocked, IndexDown, MemsrvError
 from memsrv.settings import Settings
 from memsrv.web.server import is_loopback
 from memsrv.wiring import Runtime, State, embedder_for, opened, token_counter
 
 LOW_DISK_BYTES = 500_000_000
 LOOKS, LOOK_S = 30, 0.1
+INDEX_HINT = (
+    "Check that the server at MEMSRV_CHROMA_URL is up; an embedded index (the folder chroma) can be deleted: it is rebuilt."
+)
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,9 @@ async def embedder(settings: Settings) -> str:
 async def stores(settings: Settings) -> str:
     async with opened(settings) as runtime:
         state = await settled(runtime)
-        degraded = f"; degraded: {', '.join(sorted(state.degraded))}" if state.degraded else ""
-        return (
-            f"{settings.data_dir} opens; {state.pending} messages wait for their vectors, {state.set_aside} set aside{degraded}"
-        )
+        if "index" in state.degraded and not runtime.indexer.reindexing:
+            raise IndexDown("The vector index does not open.", INDEX_HINT)
+        return f"{settings.data_dir} opens; {state.pending} messages wait for their vectors, {state.set_aside} set aside"
 
 
 async def settled(runtime: Runtime) -> State:

@@ -7,6 +7,7 @@
     │   ├── BadSessionName 422 ...          │   └── PinNotFound 404 pin_not_found
     │   └── BudgetTooSmall 422 ...          ├── Conflict 409
     ├── Unauthorized 401 unauthorized       │   ├── MessageConflict 409 message_conflict
+    ├── ForeignHost 403 foreign_host        │   │
     ├── BodyTooLarge 413 body_too_large     │   └── IdempotencyConflict 409 idempotency_conflict
     ├── Busy 429 too_many_waiting           ├── StoreDown 503 store_unavailable
     └── DiskFull 507 disk_full              └── Internal 500 internal_error
@@ -83,6 +84,13 @@ class Unauthorized(MemsrvError):
 
     code, status = "unauthorized", 401
     hint = "Send the header 'Authorization: Bearer <key>' with a key of this server."
+
+
+class ForeignHost(MemsrvError):
+    """Without keys, only requests to a loopback name are served: a web page must not reach the memory by a name of its own."""
+
+    code, status = "foreign_host", 403
+    hint = "Ask by the address that the server told at its start, or set MEMSRV_KEYS (or MEMSRV_ALLOW_OPEN)."
 
 
 class NotFound(MemsrvError):

@@ -235,7 +235,8 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk that waits for its vector, with the piece before it in the session, if there is one."""
+    """A chunk that waits for its vector, with the piece before it in the session, if there is one. `attempts`: how often
+    its message failed."""
 
     number: int
     session_number: int
@@ -243,6 +244,7 @@ class PendingChunk:
     tenant: str
     said: Said
     before: Said | None
+    attempts: int = 0
 
 
 # --- recall and prompt ----------------------------------------------------------------------------------------------
@@ -257,6 +259,16 @@ class Recall:
     score: float | None
     rank_score: float
     signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """How an embedder's cosines read: what two texts that have nothing to do with each other come to (two Chinese texts come
+    to `unrelated_han`), and how much more is worth as much as `core.ranking.COVERED` of the question's words."""
+
+    unrelated: float
+    unrelated_han: float
+    step: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Every method that touches stored data names a tenant or a session number that wa
 vendor come out as `memsrv.errors`: a store as StoreDown or DiskFull, an index as IndexDown, an embedder as EmbedderDown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -14,9 +14,9 @@ import numpy as np
 from memsrv.model import (
     Appended,
     Chunk,
+    CosineScale,
     Generation,
     Message,
-    Meta,
     NewMessage,
     PendingChunk,
     Pin,
@@ -38,7 +38,8 @@ class Transcript(Protocol):
 
         Positions are gap-free in order of arrival, also under concurrent writers. A message without an id is given
         one. A known id with the same digest answers `created=False`; with another digest MessageConflict. A known
-        idempotency key with the same digest answers as it did the first time; with another IdempotencyConflict.
+        idempotency key with the same digest answers as it did the first time, but that nothing is created now; with
+        another IdempotencyConflict. An empty key is none.
         Chunks and their terms are stored, and the message marked unindexed, in the same transaction.
         """
         ...
@@ -53,9 +54,10 @@ class Transcript(Protocol):
         """One message by its id, else MessageNotFound."""
         ...
 
-    async def replace(self, session_number: int, id: str, new: NewMessage) -> Message:
+    async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place: same id and position, chunks made anew, unindexed again, the
-        snapshots that covered it stale."""
+        snapshots that covered it stale. Read, revised and stored with no other write in between; `revise` is pure, may
+        run more than once, and changes nothing if it raises."""
         ...
 
     async def delete(self, session_number: int, id: str) -> None:
@@ -71,10 +73,6 @@ class Transcript(Protocol):
         """A message's chunks, in order."""
         ...
 
-    async def chunks_at(self, session_number: int, positions: Sequence[int]) -> list[Chunk]:
-        """All chunks of the messages at these positions, in order."""
-        ...
-
 
 class Sessions(Protocol):
     """Sessions with their settings, meta and pins."""
@@ -83,15 +81,10 @@ class Sessions(Protocol):
         """The session, else SessionNotFound."""
         ...
 
-    async def save(
-        self,
-        key: SessionKey,
-        *,
-        owner: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        meta: Meta | None = None,
-    ) -> Session:
-        """Make the session if it is new; set what is given, whole; leave what is None."""
+    async def save(self, key: SessionKey, change: Callable[[Session], Session], *, create: bool) -> Session:
+        """Store the owner, settings and meta that `change` gives the session; a new one is made if `create`, else
+        SessionNotFound. Read, changed and stored with no other write in between; `change` is pure, may run more than
+        once, and changes nothing if it raises."""
         ...
 
     async def listing(self, tenant: str, *, owner: str | None, after: str | None, limit: int) -> list[Session]:
@@ -140,10 +133,12 @@ class Snapshots(Protocol):
 
 
 class Receipts(Protocol):
-    """The accounts of the last prompts, a bounded number a session."""
+    """The accounts of the last prompts, a bounded number a session; each goes with the messages that it quotes."""
 
     async def add(self, session_number: int, id: str, body: Mapping[str, Any], made_at: datetime) -> None:
-        """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. May be written a moment later."""
+        """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. May be written a moment later.
+        What it quotes is in `body["recall"]`, each with `session`, `message_id` and `text`; one that was edited, deleted
+        or forgotten meanwhile takes the receipt with it, also later."""
         ...
 
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
@@ -165,8 +160,8 @@ class IndexQueue(Protocol):
         ...
 
     async def indexed_chunks(self, generation: Generation) -> int:
-        """How many chunks belong to messages that are marked indexed. The index holds at least as many vectors, or it
-        was lost."""
+        """How many chunks are marked, also of messages that are not whole yet. The index holds at least as many vectors,
+        or it was lost."""
         ...
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
@@ -178,9 +173,9 @@ class IndexQueue(Protocol):
         are gone meanwhile (deleted, edited) are put on the list of vectors to remove."""
         ...
 
-    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
-        """Count a failed attempt and let the message wait longer each time; set aside means: not tried again in this
-        generation, counted and reported."""
+    async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
+        """Count a failed attempt and let the message wait longer each time. Whether it is set aside now, at the `most`-th:
+        not tried again in this generation, counted and reported. An edit starts the count anew."""
         ...
 
     async def removals(self, limit: int) -> list[int]:
@@ -208,10 +203,20 @@ class Scored:
     scores: np.ndarray
 
 
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """What a search by words found: `numbers` int64, `scores` and `coverage` float32, all of shape (n,). Coverage is the share
+    of the question's terms, weighed by their rarity, that stand in or around a chunk: 0 to 1."""
+
+    numbers: np.ndarray
+    scores: np.ndarray
+    coverage: np.ndarray
+
+
 class LexicalIndex(Protocol):
     """BM25 over each chunk's terms and, weakened, those of its neighbours."""
 
-    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Scored:
+    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
         """The best `limit` chunks of the scope for these terms, by the statistics of the scope alone; a chunk that has no
         term of the query in its window is never among them."""
         ...
@@ -255,6 +260,11 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int | None:
         """Dimensions, or None until the first answer tells."""
+        ...
+
+    @property
+    def cosine_scale(self) -> CosineScale | None:
+        """How its cosines read, if that was measured: without it nothing is left out as irrelevant."""
         ...
 
     async def passages(self, texts: Sequence[str]) -> np.ndarray:

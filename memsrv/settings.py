@@ -18,6 +18,7 @@ from memsrv.errors import SettingsError
 from memsrv.model import Mode
 
 PREFIX = "MEMSRV_"
+SHORTEST_KEY = 16
 Positive = Annotated[int, Field(ge=1)]
 
 
@@ -31,7 +32,8 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     data_dir: Path = Field(Path("data/store"), description="Folder of the databases; made if it is missing.")
     keys: Annotated[dict[str, SecretStr], NoDecode] = Field(
-        default_factory=dict, description="Keys by tenant, `tenant=key,tenant=key`. With none, every request is tenant `default`."
+        default_factory=dict,
+        description="Keys by tenant, `tenant=key,tenant=key`, of at least 16 characters. With none, all is tenant `default`.",
     )
     allow_open: bool = Field(False, description="Listen beyond loopback without keys. Only behind something that guards it.")
     log_format: Literal["auto", "json", "console"] = Field(
@@ -42,13 +44,17 @@ class Settings(BaseSettings):
     @field_validator("keys", mode="before")
     @classmethod
     def parse_keys(cls, value: object) -> object:
-        """`tenant=key,tenant=key` as a mapping; a tenant may have one key."""
+        """`tenant=key,tenant=key` as a mapping; each tenant has one key and each key one tenant."""
         if not isinstance(value, str):
             return value
-        pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
-        if any(not tenant.strip() or len(key.strip()) < 16 for tenant, _, key in pairs):
-            raise ValueError("write it as tenant=key,tenant=key with keys of at least 16 characters")
-        return {tenant.strip(): key.strip() for tenant, _, key in pairs}
+        pairs = [
+            (tenant.strip(), key.strip()) for tenant, _, key in (pair.partition("=") for pair in value.split(",") if pair.strip())
+        ]
+        if any(not tenant or len(key) < SHORTEST_KEY or not key.isascii() for tenant, key in pairs):
+            raise ValueError(f"write it as tenant=key,tenant=key with ASCII keys of at least {SHORTEST_KEY} characters")
+        if len({tenant for tenant, _ in pairs}) < len(pairs) or len({key for _, key in pairs}) < len(pairs):
+            raise ValueError("each tenant needs one key of its own")
+        return dict(pairs)
 
     # limits
     max_body_bytes: Positive = Field(32_000_000, description="Largest request body (413 above).")

@@ -184,7 +184,6 @@ def defaults(settings: Settings) -> Defaults:
     return Defaults(
         mode=settings.mode,
         window_size=settings.window_size,
-        window_keep=settings.window_keep,
         k=settings.recall_k,
         min_score=settings.recall_min_score,
         budget_tokens=settings.budget_tokens,

@@ -16,7 +16,7 @@ KEYS = {"red": "key-of-the-red-tenant", "blue": "key-of-the-blue-tenant"}
 
 def client_of(runtime: Runtime, **options) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app=create_app(runtime), raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url="http://memsrv", **options)
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", **options)
 
 
 @pytest.fixture(scope="session")

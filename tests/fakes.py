@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -113,7 +113,7 @@ class MemoryQueue:
         return self.current
 
     async def indexed_chunks(self, generation: Generation) -> int:
-        return sum(len(message.chunks) for message in self.waiting.values() if not message.unmarked)
+        return sum(len(message.chunks) - len(message.unmarked) for message in self.waiting.values())
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         await asyncio.sleep(0)
@@ -122,7 +122,8 @@ class MemoryQueue:
         chunks: list[PendingChunk] = []
         for message in due:
             if len(chunks) < limit:
-                chunks.extend(chunk for chunk in message.chunks if chunk.number in message.unmarked)
+                unmarked = [chunk for chunk in message.chunks if chunk.number in message.unmarked]
+                chunks.extend(replace(chunk, attempts=message.attempts) for chunk in unmarked)
         return chunks
 
     async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
@@ -133,12 +134,15 @@ class MemoryQueue:
             else:
                 message.unmarked.discard(chunk.number)
 
-    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
+    async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
         self.reasons[message_number] = reason
-        if message := self.waiting.get(message_number):
-            message.attempts += 1
-            message.set_aside = set_aside
-            message.due_at = time.monotonic() + self.retry_s
+        message = self.waiting.get(message_number)
+        if message is None:
+            return False
+        message.attempts += 1
+        message.set_aside = message.attempts >= most
+        message.due_at = time.monotonic() + self.retry_s
+        return message.set_aside
 
     async def removals(self, limit: int) -> list[int]:
         return self.gone[:limit]

@@ -6,7 +6,7 @@ from typing import Any
 
 from memsrv.core.content import text_of
 from memsrv.core.marks import blocks
-from memsrv.errors import MemsrvError, SessionNotFound
+from memsrv.errors import SessionNotFound
 from memsrv.model import Chunk, Message, Meta, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span
 
 START = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
@@ -103,11 +103,10 @@ class Store:
 
 
 class WordRecall:
-    """Recall by shared words over a store; it can fail on request."""
+    """Recall by shared words over a store."""
 
-    def __init__(self, store: Store, *, fails: MemsrvError | None = None, degraded: tuple[str, ...] = ()):
+    def __init__(self, store: Store, *, degraded: tuple[str, ...] = ()):
         self._store = store
-        self.fails = fails
         self.degraded = degraded
         self.asked: list[tuple[str, Reach, frozenset[int]]] = []
 
@@ -115,8 +114,6 @@ class WordRecall:
         self, session: Session, query: str, *, k: int, reach: Reach, min_score: float, without: frozenset[int] = frozenset()
     ) -> Recalls:
         self.asked.append((query, reach, without))
-        if self.fails:
-            raise self.fails
         words = set(query.lower().split())
         hits = []
         for stored in self._store.stored:

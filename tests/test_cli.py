@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def memsrv(*words, **environ):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
@@ -37,7 +39,7 @@ def test_an_unusable_value_is_refused_by_name():
 
 def test_listening_beyond_loopback_without_keys_is_refused(tmp_path):
     done = memsrv("serve", "--host", "0.0.0.0", "--port", "0", "--data-dir", str(tmp_path))
-    assert done.returncode == 3
+    assert done.returncode == 2
     assert "MEMSRV_KEYS" in done.stderr
 
 
@@ -53,3 +55,20 @@ def test_doctor_says_what_is_missing_and_how_to_mend_it(tmp_path):
     findings = [finding for finding in json.loads(done.stdout) if not finding["good"]]
     assert done.returncode == 1
     assert any("MEMSRV_EMBEDDER_MODEL" in finding["text"] for finding in findings)
+
+
+def test_doctor_finds_an_index_that_does_not_answer(tmp_path):
+    done = memsrv("doctor", "--json", "--data-dir", str(tmp_path), MEMSRV_CHROMA_URL="http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert any("MEMSRV_CHROMA_URL" in finding["mend"] for finding in json.loads(done.stdout) if not finding["good"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MEMSRV_FAULTS", "x"), ("MEMSRV_KEYS", "a=short"), ("MEMSRV_KEYS", "a=" + "k" * 20 + ",b=" + "k" * 20)],
+)
+def test_settings_that_cannot_be_read_are_refused_in_one_line(name, value):
+    done = memsrv("config", **{name: value})
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"memsrv: {name}: ")
+    assert done.stderr.count("\n") == 1

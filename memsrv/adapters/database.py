@@ -28,7 +28,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from memsrv.adapters import sqlite
-from memsrv.errors import CannotStart, MemsrvError
+from memsrv.errors import BadRequest, CannotStart, MemsrvError
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -54,7 +54,8 @@ class Write:
 
 
 class Database:
-    """The SQLite file of a data folder. `write` and `read` raise StoreDown and DiskFull besides what their function raises."""
+    """The SQLite file of a data folder. `write` and `read` raise StoreDown and DiskFull, and BadRequest for a
+    value that no column holds, besides what their function raises."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -205,6 +206,8 @@ class Database:
             yield
         except DBAPIError as error:
             raise sqlite.in_our_words(error, self._folder) from error
+        except OverflowError as error:  # the driver's, for a number of more than 64 bits, which SQLAlchemy passes on as it is
+            raise BadRequest("A number is too large.") from error
 
 
 def run_erasing(run: Callable[[Connection], T], connection: Connection) -> T:

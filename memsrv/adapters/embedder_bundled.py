@@ -27,8 +27,11 @@ from memsrv.adapters.e5.tokenizer import Tokenizer
 from memsrv.adapters.e5.weights import Weights
 from memsrv.core.cleaning import clean
 from memsrv.errors import CannotStart, EmbedderDown
+from memsrv.model import CosineScale
 
 MODEL = "multilingual-e5-small"
+SCALE = CosineScale(unrelated=0.78, unrelated_han=0.84, step=0.06)
+"""Measured with the text of `core.view`; docs/recall.md tells how."""
 PASSAGE, QUERY = "passage: ", "query: "
 WEIGHTS_FILE = "e5-small-q4.bin"
 LIMIT_CHARS = 8192
@@ -124,6 +127,11 @@ class BundledEmbedder:
     @property
     def dimension(self) -> int | None:
         return self._dimension
+
+    @property
+    def cosine_scale(self) -> CosineScale:
+        """See SCALE."""
+        return SCALE
 
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
         """Unit rows, float32, shape (len(texts), 384). EmbedderDown if the engine fails or is closed."""

@@ -88,6 +88,11 @@ class OpenAIEmbedder:
     def dimension(self) -> int | None:
         return self._dimension
 
+    @property
+    def cosine_scale(self) -> None:
+        """Not measured: every model has its own."""
+        return None
+
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
         """Unit rows, float32, shape (len(texts), dimension). EmbedderDown, with `poison` if the texts are to blame."""
         if not texts:

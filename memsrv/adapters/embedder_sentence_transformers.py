@@ -62,6 +62,11 @@ class SentenceTransformersEmbedder:
     def dimension(self) -> int | None:
         return self._dimension
 
+    @property
+    def cosine_scale(self) -> None:
+        """Not measured: every model has its own."""
+        return None
+
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
         """Unit rows, float32, shape (len(texts), dimension)."""
         prepared = [clean(text, max_chars=MAX_CHARS) for text in texts]

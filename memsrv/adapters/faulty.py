@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError
-from memsrv.model import Appended, Generation, NewMessage, PendingChunk, Scope, SessionKey
+from memsrv.model import Appended, CosineScale, Generation, NewMessage, PendingChunk, Scope, SessionKey
 from memsrv.ports import Embedder, Scored, Transcript, VectorIndex
 
 TARGETS = frozenset({"embedder", "index", "index.query", "after_transcript_commit", "summarizer"})
@@ -73,6 +73,10 @@ class FaultyEmbedder:
     @property
     def dimension(self) -> int | None:
         return self._inner.dimension
+
+    @property
+    def cosine_scale(self) -> CosineScale | None:
+        return self._inner.cosine_scale
 
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
         await self._faults.strike("embedder", EmbedderDown)

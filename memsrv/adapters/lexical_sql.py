@@ -20,7 +20,7 @@ from memsrv.adapters.schema import chunks, messages, sessions, slices, without_n
 from memsrv.core import bm25
 from memsrv.core.bm25 import Collection
 from memsrv.model import Scope
-from memsrv.ports import Scored
+from memsrv.ports import Worded
 
 LOCKS = 64
 ROWS = 5000  # fetched at a time
@@ -54,19 +54,18 @@ class SqlLexicalIndex:
         self._held_bytes = 0
         self._locks = [asyncio.Lock() for _ in range(LOCKS)]  # so that two searches do not build the same lists
 
-    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Scored:
+    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
         """The best `limit` chunks, in order of the sessions."""
         keys = [bm25.key_of(without_nul(term)) for term in terms]
         if not keys or not scope.session_numbers or limit < 1:
-            return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+            return Worded(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
         states = await self._database.read(lambda connection: states_of(connection, scope))
         for number in scope.session_numbers:
             if number not in states:
                 self._drop(number)
         collections = [await self._fresh(number, states[number]) for number in sorted(states)]
         self._shrink()
-        numbers, scores = await asyncio.to_thread(lambda: bm25.search(collections, keys, limit=limit, k1=self._k1, b=self._b))
-        return Scored(numbers, scores)
+        return Worded(*await asyncio.to_thread(lambda: bm25.search(collections, keys, limit=limit, k1=self._k1, b=self._b)))
 
     async def _fresh(self, number: int, state: State) -> Collection:
         """The session's lists as of this state or a later one."""

@@ -54,11 +54,10 @@ class SqlIndexQueue:
         return await self._database.write(lambda connection: begin_generation(connection, fingerprint))
 
     async def indexed_chunks(self, generation: Generation) -> int:
-        """How many chunks belong to messages that are marked indexed."""
-        query = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(
-            messages.c.set_aside.is_(False), messages.c.generation == generation.number
-        )
-        return int(await self._database.read(lambda connection: connection.scalar(query)) or 0)
+        """How many chunks are marked, also of messages that are not whole yet."""
+        query = select(func.count()).select_from(chunks).where(chunks.c.generation == generation.number)
+        count: int = await self._database.read(lambda connection: connection.execute(query).scalar_one())
+        return count
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         """Chunks of unindexed messages that are due, oldest first; a message of more than half the limit in parts."""
@@ -84,20 +83,22 @@ class SqlIndexQueue:
 
         await self._database.write(run)
 
-    async def mark_failed(self, message_number: int, reason: str, *, set_aside: bool) -> None:
-        """Count a failed attempt; the message waits twice as long each time, or is set aside for this generation."""
+    async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
+        """Count a failed attempt; the message waits twice as long each time, and is set aside for this generation at the
+        `most`-th. Whether it is set aside now."""
 
-        def run(connection: Connection) -> None:
+        def run(connection: Connection) -> bool:
             here = messages.c.number == message_number
-            attempts = connection.scalar(select(messages.c.attempts).where(here))
-            if attempts is None:
-                return  # deleted meanwhile
-            wait_s = min(RETRY_S * 2 ** min(attempts, 30), LONGEST_RETRY_S)
-            retry_at = now_micros() + int(wait_s * 1_000_000)
-            values = {"attempts": attempts + 1, "retry_at": retry_at, "reason": without_nul(reason), "set_aside": set_aside}
+            before = connection.scalar(select(messages.c.attempts).where(here))
+            if before is None:
+                return False  # deleted meanwhile
+            wait_s = min(RETRY_S * 2 ** min(before, 30), LONGEST_RETRY_S)
+            retry_at, set_aside = now_micros() + int(wait_s * 1_000_000), bool(before + 1 >= most)
+            values = {"attempts": before + 1, "retry_at": retry_at, "reason": without_nul(reason), "set_aside": set_aside}
             connection.execute(update(messages).where(here).values(values))
+            return set_aside
 
-        await self._database.write(run)
+        return await self._database.write(run)
 
     async def removals(self, limit: int) -> list[int]:
         """Numbers of chunks whose vectors must be removed."""
@@ -145,7 +146,7 @@ def due_messages(connection: Connection, generation: int, limit: int) -> list[Ro
 
     One query for each older generation (there are few): inside one, the index has them in order already.
     """
-    names = ("number", "session_number", "position", "chunk_count", "role", "name")
+    names = ("number", "session_number", "position", "chunk_count", "role", "name", "attempts")
     columns = (*(messages.c[name] for name in names), sessions.c.tenant)
     found: list[Row[Any]] = []
     older = messages.c.set_aside.is_(False) & (messages.c.generation < generation)
@@ -210,7 +211,8 @@ def waiting_chunks(connection: Connection, message: Row[Any], generation: int, r
     for row in connection.execute(NEARBY, own | {"first": first - 1, "count": 1 + room}):
         said = Said(message.name or message.role, row.text)
         if row.generation < generation:
-            found.append(PendingChunk(row.number, message.session_number, message.number, message.tenant, said, before))
+            of_message = (message.session_number, message.number, message.tenant)
+            found.append(PendingChunk(row.number, *of_message, said, before, message.attempts))
         before = said
     return found[:room]
 

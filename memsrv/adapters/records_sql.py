@@ -3,6 +3,8 @@
 (1) A snapshot's version is one more than the last of its session, stale ones counted.
 (2) A receipt is an account, not a promise: it is written behind the prompt it belongs to, and one that cannot be written
     is dropped and logged. Until it is written, `listing` shows it from memory.
+(3) A receipt lives no longer than what it quotes: it is written only if every quoted piece is still there word for word,
+    with a note of the messages, by which an edit, a delete or a forgetting finds it.
 """
 
 import asyncio
@@ -14,15 +16,47 @@ from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select
 
 from memsrv.adapters.database import Database
-from memsrv.adapters.schema import now_micros, receipts, sessions, slices, snapshots, to_json, to_micros, to_moment, without_nul
+from memsrv.adapters.schema import (
+    chunks,
+    messages,
+    now_micros,
+    receipt_sources,
+    receipts,
+    sessions,
+    slices,
+    snapshots,
+    to_json,
+    to_micros,
+    to_moment,
+    without_nul,
+)
 from memsrv.adapters.sessions_sql import require_session
 from memsrv.errors import DiskFull, Internal, StoreDown
 from memsrv.model import Snapshot
 
 log = structlog.get_logger()
+
+READER = sessions.alias()
+
+# Asked for every prompt, so they are put together only once.
+LATEST = (
+    select(snapshots)
+    .where(snapshots.c.session_number == bindparam("session_number"), snapshots.c.stale.is_(False))
+    .order_by(snapshots.c.version.desc())
+    .limit(1)
+)
+
+
+SOURCE = (
+    select(messages.c.number, messages.c.session_number)
+    .join(sessions, sessions.c.number == messages.c.session_number)
+    .where(sessions.c.tenant == select(READER.c.tenant).where(READER.c.number == bindparam("reader")).scalar_subquery())
+    .where(sessions.c.name == bindparam("name"), messages.c.id == bindparam("id"))
+    .where(select(chunks).where(chunks.c.message_number == messages.c.number, chunks.c.text == bindparam("text")).exists())
+)
 
 
 class SqlSnapshots:
@@ -33,13 +67,8 @@ class SqlSnapshots:
 
     async def latest(self, session_number: int) -> Snapshot | None:
         """The newest snapshot that is not stale."""
-        query = (
-            select(snapshots)
-            .where(snapshots.c.session_number == session_number, snapshots.c.stale.is_(False))
-            .order_by(snapshots.c.version.desc())
-            .limit(1)
-        )
-        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        of_session = {"session_number": session_number}
+        row = await self._database.read(lambda connection: connection.execute(LATEST, of_session).one_or_none())
         return None if row is None else snapshot_of(row)
 
     async def listing(self, session_number: int, *, after: int = 0, limit: int) -> list[Snapshot]:
@@ -141,11 +170,37 @@ def keep(connection: Connection, *, batch: list[Kept], kept: int) -> None:
         known.update(connection.scalars(select(sessions.c.number).where(sessions.c.number.in_(part))))
     for one in batch:
         if one.session_number in known:
-            own = {"session_number": one.session_number, "id": one.id}
-            connection.execute(delete(receipts).filter_by(**own))
-            values = own | {"body": to_json(one.body), "made_at": to_micros(one.made_at)}
-            connection.execute(insert(receipts).values(values))
+            keep_one(connection, one)
     for number in known:
         newest = select(receipts.c.number).where(receipts.c.session_number == number).order_by(receipts.c.number.desc())
         beyond = newest.offset(kept).limit(1_000_000)
         connection.execute(delete(receipts).where(receipts.c.number.in_(beyond.scalar_subquery())))
+
+
+def keep_one(connection: Connection, one: Kept) -> None:
+    """Write a receipt and what it quotes, in place of one of the same id; left out if a source is gone."""
+    own = {"session_number": one.session_number, "id": one.id}
+    connection.execute(delete(receipts).filter_by(**own))
+    quoted = sources(connection, one)
+    if quoted is None:
+        return
+    values = own | {"body": to_json(one.body), "made_at": to_micros(one.made_at)}
+    number = connection.execute(insert(receipts).values(values).returning(receipts.c.number)).scalar_one()
+    if quoted:
+        rows = [
+            {"receipt_number": number, "message_number": message, "session_number": session}
+            for message, session in quoted.items()
+        ]
+        connection.execute(insert(receipt_sources), rows)
+
+
+def sources(connection: Connection, one: Kept) -> dict[int, int] | None:
+    """The messages that a receipt quotes, each with its session; None if one of them no longer says so."""
+    found: dict[int, int] = {}
+    for item in one.body.get("recall", ()):
+        where = {"reader": one.session_number, "name": item["session"], "id": item["message_id"], "text": item["text"]}
+        row = connection.execute(SOURCE, where).one_or_none()
+        if row is None:
+            return None
+        found[row.number] = row.session_number
+    return found

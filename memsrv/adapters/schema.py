@@ -13,15 +13,16 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
     MetaData,
-    ScalarSelect,
     Table,
     Text,
     UniqueConstraint,
     func,
+    literal_column,
     select,
 )
 
@@ -145,6 +146,16 @@ receipts = Table(
     sqlite_autoincrement=True,
 )
 
+receipt_sources = Table(  # which messages a receipt quotes
+    "receipt_sources",
+    metadata,
+    Column("receipt_number", Number, ForeignKey("receipts.number", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("message_number", Number, primary_key=True, autoincrement=False),
+    Column("session_number", Number, nullable=False),  # the message's, not the receipt's
+    Index("receipt_sources_by_message", "message_number"),
+    Index("receipt_sources_by_session", "session_number"),
+)
+
 idempotency = Table(
     "idempotency",
     metadata,
@@ -166,9 +177,10 @@ generations = Table(
 vector_removals = Table("vector_removals", metadata, Column("chunk_number", Number, primary_key=True, autoincrement=False))
 
 
-def current_generation() -> ScalarSelect[int]:
+def current_generation() -> ColumnElement[int]:
     """The newest generation as SQL; 1, the first there will be, while there is none."""
-    return select(func.coalesce(func.max(generations.c.number), 1)).scalar_subquery()
+    newest = select(generations.c.number).order_by(generations.c.number.desc()).limit(literal_column("1"))
+    return func.coalesce(newest.scalar_subquery(), literal_column("1"))
 
 
 def to_micros(moment: datetime) -> int:

@@ -6,10 +6,10 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
@@ -18,6 +18,7 @@ from memsrv.adapters.schema import (
     messages,
     now_micros,
     pins,
+    receipt_sources,
     receipts,
     sessions,
     to_json,
@@ -39,27 +40,18 @@ class SqlSessions:
         """The session, else SessionNotFound."""
         return await self._database.read(lambda connection: session_of(session_row(connection, key)))
 
-    async def save(
-        self,
-        key: SessionKey,
-        *,
-        owner: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        meta: Meta | None = None,
-    ) -> Session:
-        """Make the session if it is new; set what is given, whole; leave what is None."""
+    async def save(self, key: SessionKey, change: Callable[[Session], Session], *, create: bool) -> Session:
+        """Store the owner (None clears it), settings and meta that `change` gives the session. Raises SessionNotFound."""
         now = now_micros()
-        given = {
-            "owner": owner,
-            "settings": None if settings is None else to_json(settings),
-            "meta": None if meta is None else meta_json(meta),
-        }
-        values = {name: value for name, value in given.items() if value is not None}
 
         def run(connection: Connection) -> Session:
-            number = session_row(connection, key, made_at=now).number
-            if values:
-                connection.execute(update(sessions).where(sessions.c.number == number).values(values | {"changed_at": now}))
+            before = session_of(session_row(connection, key, made_at=now if create else None))
+            after = change(before)
+            if after == before:
+                return before
+            values = {"owner": after.owner, "settings": to_json(after.settings), "meta": meta_json(after.meta)}
+            here = sessions.c.number == before.number
+            connection.execute(update(sessions).where(here).values(values | {"changed_at": now}))
             return session_of(session_row(connection, key))
 
         return await self._database.write(run)
@@ -98,7 +90,7 @@ class SqlSessions:
             number = session_row(connection, key).number
             vectors = select(chunks.c.number).where(chunks.c.session_number == number)
             connection.execute(insert(vector_removals).from_select(["chunk_number"], vectors))
-            drop_receipts(connection, number, mentioning=key.name)
+            drop_receipts(connection, receipt_sources.c.session_number == number)
             connection.execute(delete(chunks).where(chunks.c.session_number == number))  # faster than a cascade by message
             connection.execute(delete(sessions).where(sessions.c.number == number))
 
@@ -119,8 +111,8 @@ class SqlSessions:
 
     async def pins(self, session_number: int) -> list[Pin]:
         """Pins, oldest first."""
-        query = select(pins).where(pins.c.session_number == session_number).order_by(pins.c.number)
-        return await self._database.read(lambda connection: [pin_of(row) for row in connection.execute(query)])
+        of_session = {"session_number": session_number}
+        return await self._database.read(lambda connection: [pin_of(row) for row in connection.execute(PINS, of_session)])
 
     async def add_pin(self, session_number: int, text: str, kind: str) -> Pin:
         """Pin a text; pinning the same text again answers the pin that is there. Raises SessionNotFound."""
@@ -148,18 +140,22 @@ class SqlSessions:
         await self._database.write(run, erases=True)
 
 
+# Asked for every prompt, so they are put together only once.
+SESSION = select(sessions).where(sessions.c.tenant == bindparam("tenant"), sessions.c.name == bindparam("name")).with_for_update()
+PINS = select(pins).where(pins.c.session_number == bindparam("session_number")).order_by(pins.c.number)
+
+
 def session_row(connection: Connection, key: SessionKey, *, made_at: int | None = None) -> Row[Any]:
     """The session's row, held until the transaction ends; made if a time is given, else SessionNotFound if it is not there."""
-    query = select(sessions).where(sessions.c.tenant == key.tenant, sessions.c.name == key.name)
-    row = connection.execute(query.with_for_update()).one_or_none()
+    names = {"tenant": key.tenant, "name": key.name}
+    row = connection.execute(SESSION, names).one_or_none()
     if row is not None:
         return row
     if made_at is None:
         raise SessionNotFound(f"There is no session {key.name!r}.")
     counters = {"last_position": 0, "last_chunk": 0, "rewrites": 0, "made_at": made_at, "changed_at": made_at}
-    texts = {"tenant": key.tenant, "name": key.name, "settings": "{}", "meta": "{}"}
-    connection.execute(insert(sessions).values(texts | counters))
-    return connection.execute(query).one()
+    connection.execute(insert(sessions).values(names | {"settings": "{}", "meta": "{}"} | counters))
+    return connection.execute(SESSION, names).one()
 
 
 def require_session(connection: Connection, session_number: int) -> None:
@@ -169,14 +165,10 @@ def require_session(connection: Connection, session_number: int) -> None:
         raise SessionNotFound("The session was deleted meanwhile.")
 
 
-def drop_receipts(connection: Connection, session_number: int, *, mentioning: str) -> None:
-    """Delete the receipts, of this session and of the owner's others, that mention an id or a name."""
-    own = select(sessions.c.tenant, sessions.c.owner).where(sessions.c.number == session_number).subquery()
-    reach = select(sessions.c.number).where(
-        or_(sessions.c.number == session_number, and_(sessions.c.tenant == own.c.tenant, sessions.c.owner == own.c.owner))
-    )
-    mention = receipts.c.body.contains(to_json(mentioning), autoescape=True)
-    connection.execute(delete(receipts).where(receipts.c.session_number.in_(reach), mention))
+def drop_receipts(connection: Connection, source: ColumnElement[bool]) -> None:
+    """Delete the receipts, of whatever session, that quote these sources."""
+    quoting = select(receipt_sources.c.receipt_number).where(source)
+    connection.execute(delete(receipts).where(receipts.c.number.in_(quoting)))
 
 
 def session_of(row: Row[Any]) -> Session:

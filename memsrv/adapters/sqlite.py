@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memsrv.errors import CannotStart, DiskFull, Internal, MemsrvError, StoreDown
+from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MemsrvError, StoreDown
 
 FILE = "memsrv.sqlite3"
 NEEDED = (3, 35)  # RETURNING
@@ -67,6 +67,8 @@ def engine(folder: Path, begin: str, *, connections: int) -> Engine:
 
 def in_our_words(error: DBAPIError, folder: Path) -> MemsrvError:
     """A driver's error as one of ours."""
+    if isinstance(error, DataError):
+        return BadRequest("A number is too large, or a text too long.")
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     little_space = shutil.disk_usage(folder).free < LITTLE_SPACE_BYTES
     if code == sqlite3.SQLITE_FULL or (code in OUT_OF_REACH and little_space):

@@ -3,22 +3,27 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from memsrv.adapters.schema import chunks, current_generation, messages, sessions, to_moment
 from memsrv.errors import MessageNotFound
 from memsrv.model import Chunk, Message, Span
 
+LAST = 2**63 - 1  # no position is as high
 
-def message_query() -> Select[Any]:
-    """Messages with what a Message needs."""
-    return select(messages, current_generation().label("current"))
+# Asked for every prompt, so they are put together only once.
+MESSAGES = select(messages, current_generation().label("current")).where(messages.c.session_number == bindparam("session_number"))
+MESSAGE = MESSAGES.where(messages.c.id == bindparam("id"))
+STRETCH = MESSAGES.where(messages.c.position > bindparam("after"), messages.c.position < bindparam("before")).limit(
+    bindparam("most")
+)
+OLDEST_FIRST = STRETCH.order_by(messages.c.position)
+NEWEST_FIRST = STRETCH.order_by(messages.c.position.desc())
 
 
 def message_row(connection: Connection, session_number: int, id: str) -> Row[Any]:
     """The row of one message, else MessageNotFound."""
-    query = message_query().where(messages.c.session_number == session_number, messages.c.id == id)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(MESSAGE, {"session_number": session_number, "id": id}).one_or_none()
     if row is None:
         raise MessageNotFound(f"There is no message {id!r} in this session.")
     return row

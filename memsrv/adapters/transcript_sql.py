@@ -3,13 +3,13 @@
 (1) A batch is one transaction: its messages, their chunks, the session's last position and the idempotency key.
 (2) A position is given once: `last_position` never goes down, not even when the newest message is deleted.
 (3) What an edit or delete takes out is listed for removal from the vector index in the same transaction, and the
-    snapshots that covered it turn stale. The receipts that mention it go, and a deleted message's words leave those
+    snapshots that covered it turn stale. The receipts that quote it go, and a deleted message's words leave those
     snapshots too.
 """
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
@@ -20,6 +20,7 @@ from memsrv.adapters.schema import (
     idempotency,
     messages,
     now_micros,
+    receipt_sources,
     sessions,
     slices,
     snapshots,
@@ -29,7 +30,7 @@ from memsrv.adapters.schema import (
     without_nul,
 )
 from memsrv.adapters.sessions_sql import drop_receipts, session_of, session_row
-from memsrv.adapters.transcript_rows import chunk_of, chunk_query, message_of, message_query, message_row
+from memsrv.adapters.transcript_rows import LAST, NEWEST_FIRST, OLDEST_FIRST, chunk_of, chunk_query, message_of, message_row
 from memsrv.errors import IdempotencyConflict, MessageConflict
 from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
 
@@ -60,29 +61,27 @@ class SqlTranscript:
         self, session_number: int, *, after: int = 0, before: int | None = None, limit: int, newest_first: bool = False
     ) -> list[Message]:
         """Messages with after < position < before, in order of position (or from the newest back)."""
-        order = messages.c.position.desc() if newest_first else messages.c.position
-        query = message_query().where(messages.c.session_number == session_number, messages.c.position > after)
-        if before is not None:
-            query = query.where(messages.c.position < before)
-        query = query.order_by(order).limit(limit)
-        return await self._database.read(lambda connection: [message_of(row) for row in connection.execute(query)])
+        query = NEWEST_FIRST if newest_first else OLDEST_FIRST
+        which = {"session_number": session_number, "after": after, "before": LAST if before is None else before, "most": limit}
+        return await self._database.read(lambda connection: [message_of(row) for row in connection.execute(query, which)])
 
     async def message(self, session_number: int, id: str) -> Message:
         """One message by its id, else MessageNotFound."""
         return await self._database.read(lambda connection: message_of(message_row(connection, session_number, id)))
 
-    async def replace(self, session_number: int, id: str, new: NewMessage) -> Message:
+    async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place. Without a `sent_at` the old one stays. Raises MessageNotFound."""
 
         def run(connection: Connection) -> Message:
             old = message_row(connection, session_number, id)
+            new = revise(message_of(old))
             drop_chunks(connection, old.number)
             fields = content_fields(new, sent_at=old.sent_at) | waiting_fields(new)
             connection.execute(update(messages).where(messages.c.number == old.number).values(fields))
             last_chunk = add_chunks(connection, [(old.number, session_number, new)])
             covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
             connection.execute(update(snapshots).where(covering).values(stale=True))
-            drop_receipts(connection, session_number, mentioning=id)
+            drop_receipts(connection, receipt_sources.c.message_number == old.number)
             rewritten(connection, session_number, last_chunk)
             return message_of(message_row(connection, session_number, id))
 
@@ -97,7 +96,7 @@ class SqlTranscript:
             connection.execute(delete(messages).where(messages.c.number == old.number))
             covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
             connection.execute(update(snapshots).where(covering).values(stale=True, text=""))
-            drop_receipts(connection, session_number, mentioning=id)
+            drop_receipts(connection, receipt_sources.c.message_number == old.number)
             rewritten(connection, session_number, None)
 
         await self._database.write(run, erases=True)
@@ -121,29 +120,14 @@ class SqlTranscript:
         query = chunk_query().where(chunks.c.message_number == message.number).order_by(chunks.c.ordinal)
         return await self._database.read(lambda connection: [chunk_of(row) for row in connection.execute(query)])
 
-    async def chunks_at(self, session_number: int, positions: Sequence[int]) -> list[Chunk]:
-        """All chunks of the messages at these positions, in order."""
-
-        def run(connection: Connection) -> list[Chunk]:
-            return [
-                chunk_of(row)
-                for part in slices(sorted(set(positions)))
-                for row in connection.execute(
-                    chunk_query()
-                    .where(messages.c.session_number == session_number, messages.c.position.in_(part))
-                    .order_by(messages.c.position, chunks.c.ordinal)
-                )
-            ]
-
-        return await self._database.read(run)
-
 
 # --- appending ------------------------------------------------------------------------------------------------------
 
 
 def answered(connection: Connection, session_number: int, key: str | None, digest: str) -> tuple[Stored, ...] | None:
-    """What this idempotency key was answered with, or None if it is new. Raises IdempotencyConflict."""
-    if key is None:
+    """What this idempotency key was answered with (nothing is created now), or None if it is new. Raises
+    IdempotencyConflict."""
+    if not key:
         return None
     query = select(idempotency).where(idempotency.c.session_number == session_number, idempotency.c.key == key)
     row = connection.execute(query).one_or_none()
@@ -151,13 +135,13 @@ def answered(connection: Connection, session_number: int, key: str | None, diges
         return None
     if row.digest != digest:
         raise IdempotencyConflict(f"The Idempotency-Key {key!r} was used for another request.")
-    return tuple(Stored(*fields) for fields in json.loads(row.answer))
+    return tuple(Stored(id, position, False, chunks) for id, position, chunks in json.loads(row.answer))
 
 
 def remember(connection: Connection, session_number: int, key: str | None, digest: str, stored: Sequence[Stored]) -> None:
     """Keep the answer under its idempotency key."""
-    if key is not None:
-        answer = to_json([(one.id, one.position, one.created, one.chunks) for one in stored])
+    if key:
+        answer = to_json([(one.id, one.position, one.chunks) for one in stored])
         values = {"session_number": session_number, "key": key, "digest": digest, "answer": answer}
         connection.execute(insert(idempotency).values(values))
 

@@ -8,6 +8,8 @@ neighbour, whichever speaks more for it:
     part(t, d) = idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / mean |d|))
     idf(t)     = ln(1 + (N - df + 0.5) / (df + 0.5))
 
+A document's coverage is the same sum with part = idf wherever the term stands at all, over the sum of all the terms' idf.
+
 (part and idf: S. Robertson, H. Zaragoza, The Probabilistic Relevance Framework, 2009, with Lucene's idf, which is never
 negative; the window is ours, docs/recall.md tells what it brings.)
 
@@ -118,19 +120,24 @@ class Row:
 
 def search(
     collections: Sequence[Collection], keys: Sequence[int], *, limit: int, k1: float, b: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, shape (n,), and scores, float32, shape (n,), of the best `limit` documents, in order of the collections.
-    A document that has no term of the query in its window is never among them."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers, scores and coverage (float32), each of shape (n,), of the best `limit` documents, in order of the
+    collections. A document that has no term of the query in its window is never among them."""
     row = lined_up(collections)
-    scores = np.zeros(len(row.numbers), np.float32)
+    scores, covered = np.zeros(len(row.numbers), np.float32), np.zeros(len(row.numbers), np.float32)
+    whole = 0.0
     if row.documents:
         mean_length = max(1.0, row.lengths.sum() / row.documents)
         norms = k1 * (1 - b + b * row.lengths / mean_length)
         for key in dict.fromkeys(keys):
-            scores += spread(parts(collections, row, key, norms, k1=k1))
+            slots, counts = postings(collections, row, key)
+            idf = float(np.log1p((row.documents - len(slots) + 0.5) / (len(slots) + 0.5)))
+            whole += idf
+            scores += spread(placed(row, slots, idf * counts * (k1 + 1) / (counts + norms[slots])))
+            covered += spread(placed(row, slots, np.full(len(slots), idf)))
         scores[row.numbers < 0] = 0
     chosen = np.sort(best(scores, limit))
-    return row.numbers[chosen], scores[chosen]
+    return row.numbers[chosen], scores[chosen], covered[chosen] / np.float32(whole or 1.0)
 
 
 def lined_up(collections: Sequence[Collection]) -> Row:
@@ -145,14 +152,11 @@ def lined_up(collections: Sequence[Collection]) -> Row:
     return Row(np.concatenate(numbers), np.concatenate(lengths), tuple(offsets))
 
 
-def parts(collections: Sequence[Collection], row: Row, key: int, norms: np.ndarray, *, k1: float) -> np.ndarray:
-    """One term's part in the score of every slot, float32, from the documents that have it."""
-    slots, counts = postings(collections, row, key)
-    values = np.zeros(len(row.numbers), np.float32)
-    if len(slots):
-        idf = np.log1p((row.documents - len(slots) + 0.5) / (len(slots) + 0.5))
-        values[slots] = idf * counts * (k1 + 1) / (counts + norms[slots])
-    return values
+def placed(row: Row, slots: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values at their slots, 0 elsewhere, float32."""
+    all_slots = np.zeros(len(row.numbers), np.float32)
+    all_slots[slots] = values
+    return all_slots
 
 
 def postings(collections: Sequence[Collection], row: Row, key: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,15 +10,26 @@
 (4) A budget that is refused names a smallest one; that one works, and so does every larger one.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
-from memsrv.core.cuts import cut_end, cut_tokens
+from memsrv.core.cuts import cut_end, cut_tokens, fits
 from memsrv.core.marks import block, listed
-from memsrv.core.regions import Chosen, Material, pins_text, profile_text, recall_lines, recall_note, recall_text, summary_text
-from memsrv.core.render import rendered
-from memsrv.core.required import LEAST_CUT_TOKENS, Required, framed, least_tokens, required
+from memsrv.core.regions import (
+    Chosen,
+    Material,
+    Quotes,
+    pins_text,
+    profile_text,
+    recall_lines,
+    recall_note,
+    recall_text,
+    summary_text,
+)
+from memsrv.core.render import FIRST_USER, rendered
+from memsrv.core.required import LEAST_CUT_TOKENS, Required, framed, least_tokens, newest_user, required
 from memsrv.core.sizes import MESSAGE_TOKENS, PROMPT_TOKENS, Sizes
 from memsrv.core.window import Fitted, fit_turns
 from memsrv.errors import BudgetTooSmall
@@ -28,6 +39,10 @@ GUIDE = {RegionName.META: 1, RegionName.SUMMARY: 2, RegionName.WINDOW: 3}
 TEXT_FRAME_TOKENS = 8
 """What the text format's labels may cost beyond the frames of the messages that they stand for."""
 TRIES = 8
+PIN_TOKENS = 3
+"""What the dash and the line end of a pin may cost."""
+MOST_PASSED = 20
+"""So many pins that do not fit are passed over to see whether an older one does."""
 
 Note = Mapping[str, Any]
 
@@ -47,7 +62,9 @@ class Fit:
 
 def fit(material: Material, *, budget_tokens: int, shape: Format, sizes: Sizes) -> Fit:
     """The best prompt within a budget. Raises BudgetTooSmall."""
-    frame = TEXT_FRAME_TOKENS if shape is Format.TEXT else 0
+    if shape is Format.TEXT:
+        material = replace(material, system_prompt=listed(material.system_prompt).strip())
+    frame = frame_tokens(material, shape, sizes)
     over = frame
     for _ in range(TRIES):
         made = attempt(material, budget_tokens - over, shape, sizes)
@@ -63,9 +80,17 @@ def fit(material: Material, *, budget_tokens: int, shape: Format, sizes: Sizes) 
     return made
 
 
+def frame_tokens(material: Material, shape: Format, sizes: Sizes) -> int:
+    """What a shape may add to the required parts: labels and the block of the system prompt, or the user turn that strict
+    providers ask for."""
+    if shape is Format.TEXT:
+        return TEXT_FRAME_TOKENS + (sizes.text(block("system", "")) if material.system_prompt else 0)
+    return sizes.message(FIRST_USER) if shape is Format.STRICT and newest_user(material) is None else 0
+
+
 def smallest_tokens(material: Material, shape: Format, sizes: Sizes) -> int:
     """The smallest budget that works."""
-    return least_tokens(material, sizes) + PROMPT_TOKENS + (TEXT_FRAME_TOKENS if shape is Format.TEXT else 0)
+    return least_tokens(material, sizes) + PROMPT_TOKENS + frame_tokens(material, shape, sizes)
 
 
 def attempt(material: Material, budget_tokens: int, shape: Format, sizes: Sizes) -> Fit | None:
@@ -91,7 +116,7 @@ def chosen_of(
     window = fit_turns(material.turns, parts.user, limit_tokens=limits[RegionName.WINDOW], sizes=sizes)
     rest = left - meta_tokens - summary_tokens - window.tokens
     limits[RegionName.RECALL] = rest if material.wants_recall else 0
-    hits, recall_tokens = fit_recall(unseen(material, window), rest, material.session, sizes)
+    hits, recall_tokens = fit_recall(unseen(material, window), rest, material.session, sizes, material.quotes)
     picked = Picked(profile, pins, summary, hits, window)
     if material.hits is not None:
         picked = grown(picked, material, parts, limits=limits, left=left - recall_tokens, sizes=sizes)
@@ -122,6 +147,7 @@ class Picked:
             window=self.window.messages,
             current=self.window.current,
             state=parts.state,
+            quotes=material.quotes,
         )
 
 
@@ -145,8 +171,7 @@ def note(notes: Mapping[RegionName, list[Note]], material: Material, chosen: Cho
     """Write down what fell out, and why."""
     if material.profile != chosen.profile:
         notes[RegionName.META].append({"what": "profile", "why": "cut to the budget" if chosen.profile else "budget"})
-    gone = [pin for pin in material.pins if pin not in chosen.pins]
-    notes[RegionName.META].extend({"what": "pin", "text": pin[:80], "why": "budget"} for pin in gone)
+    notes[RegionName.META].extend(pin_notes(material, frozenset(chosen.pins)))
     if material.summary and listed(material.summary.text.strip()) != chosen.summary:
         why = "cut to the budget" if chosen.summary else "budget"
         notes[RegionName.SUMMARY].append({"what": "summary", "version": material.summary.version, "why": why})
@@ -157,6 +182,13 @@ def note(notes: Mapping[RegionName, list[Note]], material: Material, chosen: Cho
         elif hit.chunk.number not in shown:
             notes[RegionName.RECALL].append(recall_note(hit, "budget"))
     notes[RegionName.WINDOW].extend(window.dropped)
+
+
+def pin_notes(material: Material, shown: frozenset[str]) -> Iterator[Note]:
+    """The notes of the pins that do not stand whole, by their ids: no text goes into an account."""
+    for pin, id in zip_longest(material.pins, material.pin_ids):
+        if pin not in shown:
+            yield {"what": "pin", "id": id, "why": "budget"}
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
@@ -177,7 +209,7 @@ def recall_floor(material: Material, left: int, sizes: Sizes) -> int:
         return left // 2
     if not material.hits:
         return 0
-    return min(left // 2, frame_cost(sizes) + sum(entry_costs(material.hits, material.session, sizes)))
+    return min(left // 2, frame_cost(sizes) + sum(entry_costs(material.hits, material.session, sizes, material.quotes)))
 
 
 def needs(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[RegionName, int]:
@@ -185,7 +217,7 @@ def needs(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[
     everything = fit_turns(material.turns, parts.user, limit_tokens=left, sizes=sizes)
     summary = listed(material.summary.text.strip()) if material.summary else ""
     return {
-        RegionName.META: min(left, meta_cost(material.profile, material.pins, sizes)),
+        RegionName.META: min(left, framed(profile_text(material.profile), sizes) + pins_cost(material.pins, left, sizes)),
         RegionName.SUMMARY: min(left, framed(summary_text(summary), sizes)),
         RegionName.WINDOW: left if everything.dropped else everything.tokens,
     }
@@ -216,22 +248,52 @@ def meta_cost(profile: str, pins: tuple[str, ...], sizes: Sizes) -> int:
 
 def fit_meta(material: Material, limit_tokens: int, sizes: Sizes) -> tuple[str, tuple[str, ...], int]:
     """Profile and pins within a limit. The newest pins stay; half is the profile's, more if the pins leave it."""
-    wanted = framed(pins_text(material.pins), sizes)
+    wanted = pins_cost(material.pins, limit_tokens, sizes)
     room = limit_tokens - min(wanted, limit_tokens // 2) - MESSAGE_TOKENS
     profile = cut_tokens(material.profile, room, lambda text: sizes.text(profile_text(text))) if material.profile else ""
     left = limit_tokens - framed(profile_text(profile or ""), sizes)
-    pins: tuple[str, ...] = ()
-    for pin in reversed(material.pins):
-        for form in (pin, cut_pin(pin, left // 2, sizes)):
-            if form and meta_cost("", (form, *pins), sizes) <= left:
-                pins = (form, *pins)
-                break
+    pins = fit_pins(material.pins, left, sizes)
+    while pins and framed(pins_text(pins), sizes) > left:
+        pins = pins[1:]
     return profile or "", pins, meta_cost(profile or "", pins, sizes)
 
 
+def fit_pins(pins: tuple[str, ...], limit_tokens: int, sizes: Sizes) -> tuple[str, ...]:
+    """The newest pins whose lines, each counted by itself, are within a limit. It looks past a few that do not fit."""
+    room = limit_tokens - framed(block("pins", ""), sizes)
+    kept: list[str] = []
+    passed = 0
+    for pin in reversed(pins):
+        if room <= PIN_TOKENS or passed > MOST_PASSED:
+            break
+        form = pin if fits(pin, room - PIN_TOKENS, sizes.text) else cut_pin(pin, min(limit_tokens // 2, room - PIN_TOKENS), sizes)
+        if form is None or pin_cost(form, sizes) > room:
+            passed += 1
+            continue
+        kept.append(form)
+        room -= pin_cost(form, sizes)
+    return tuple(kept[::-1])
+
+
+def pins_cost(pins: tuple[str, ...], limit_tokens: int, sizes: Sizes) -> int:
+    """Tokens of the pins, line by line from the newest; a little over a limit it stops counting."""
+    total = framed(block("pins", ""), sizes) if pins else 0
+    for pin in reversed(pins):
+        if total > limit_tokens or not fits(pin, limit_tokens, sizes.text):
+            return max(total, limit_tokens + 1)
+        total += pin_cost(pin, sizes)
+    return total
+
+
+def pin_cost(pin: str, sizes: Sizes) -> int:
+    """Tokens of a pin's line."""
+    return sizes.text(pin) + PIN_TOKENS
+
+
 def cut_pin(pin: str, limit_tokens: int, sizes: Sizes) -> str | None:
-    """A pin that alone is longer than a limit, cut to it; None for any other."""
-    limit_tokens = max(limit_tokens, LEAST_CUT_TOKENS)
+    """A pin that is longer than a limit, cut to it; None for any other, and where a cut would leave nothing to read."""
+    if limit_tokens < LEAST_CUT_TOKENS:
+        return None
     shown = cut_tokens(pin, limit_tokens, sizes.text)
     return shown if shown != pin else None
 
@@ -250,13 +312,15 @@ def unseen(material: Material, window: Fitted) -> tuple[Recall, ...]:
     return tuple(hit for hit in material.hits or () if hit.chunk.message_number not in window.numbers)
 
 
-def fit_recall(hits: tuple[Recall, ...], limit_tokens: int, session: str, sizes: Sizes) -> tuple[tuple[Recall, ...], int]:
+def fit_recall(
+    hits: tuple[Recall, ...], limit_tokens: int, session: str, sizes: Sizes, quotes: Quotes
+) -> tuple[tuple[Recall, ...], int]:
     """As many of the best hits as fit, and their tokens.
 
     Entries are counted one by one, with their dates, to see how many more could fit; what they cost together is counted
     anew then, for most go without a date.
     """
-    costs = entry_costs(hits, session, sizes)
+    costs = entry_costs(hits, session, sizes, quotes)
     taken, spent = 0, 0
     while taken < len(hits):
         more = 1
@@ -264,19 +328,19 @@ def fit_recall(hits: tuple[Recall, ...], limit_tokens: int, session: str, sizes:
         while taken + more < len(hits) and costs[taken + more] <= room:
             room -= costs[taken + more]
             more += 1
-        tokens = framed(recall_text(hits[: taken + more], session), sizes)
+        tokens = framed(recall_text(hits[: taken + more], session, quotes), sizes)
         while tokens > limit_tokens and more > 0:
             more -= 1
-            tokens = framed(recall_text(hits[: taken + more], session), sizes)
+            tokens = framed(recall_text(hits[: taken + more], session, quotes), sizes)
         if more == 0:
             break
         taken, spent = taken + more, tokens
     return hits[:taken], spent
 
 
-def entry_costs(hits: tuple[Recall, ...], session: str, sizes: Sizes) -> list[int]:
+def entry_costs(hits: tuple[Recall, ...], session: str, sizes: Sizes, quotes: Quotes) -> list[int]:
     """Tokens of each hit's entry, date and line end included."""
-    return [sizes.text(entry) + 1 for hit in hits for entry in recall_lines((hit,), session)]
+    return [sizes.text(entry) + 1 for hit in hits for entry in recall_lines((hit,), session, quotes)]
 
 
 def frame_cost(sizes: Sizes) -> int:

@@ -64,7 +64,6 @@ class Defaults:
 
     mode: Mode = Mode.HYBRID
     window_size: int = 12
-    window_keep: int = 8
     k: int = 50
     min_score: float = 0.0
     budget_tokens: int = 8192
@@ -75,11 +74,10 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds for one prompt. `window_size` and `window_keep` count messages."""
+    """What holds for one prompt. `window_size` counts messages."""
 
     mode: Mode
     window_size: int
-    window_keep: int
     k: int
     reach: Reach
     min_score: float
@@ -109,7 +107,6 @@ def resolve(defaults: Defaults, settings: Mapping[str, Any], request: PromptRequ
     return Policy(
         mode=mode,
         window_size=min(size, RETRIEVAL_WINDOW) if mode is Mode.RETRIEVAL else size,
-        window_keep=first(window.get("keep"), min(defaults.window_keep, size)),
         k=first(request.k, recall.get("k"), defaults.k),
         reach=Reach(first(request.reach, recall.get("scope"), defaults.reach)),
         min_score=first(recall.get("min_score"), defaults.min_score),

@@ -5,7 +5,7 @@ Two orders, two tables: `READING` is how a model meets the regions; `GIVING_UP` 
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any
 
@@ -22,10 +22,25 @@ DATE_REACH_CHARS = 200
 SPEAKER_CHARS = 60
 
 
+class Quotes:
+    """What hits say, each worked out once for a prompt."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], str] = {}
+
+    def of(self, hit: Recall, session: str) -> str:
+        """Speaker, score and text of a hit, without its time."""
+        key = (hit.chunk.number, session)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = f"{speaker(hit, session)}: {quoted(hit.chunk.text.strip())}"
+        return known
+
+
 @dataclass(frozen=True, slots=True)
 class Material:
     """All that could stand in a prompt. Texts are ready to stand in their blocks; hits come best first, turns oldest
-    first. `hits` is None while they are yet to be found: half of the room is kept for them."""
+    first. `hits` is None while they are yet to be found: half of the room is kept for them. `pin_ids` go with `pins`."""
 
     session: str
     system_prompt: str = ""
@@ -35,6 +50,8 @@ class Material:
     hits: tuple[Recall, ...] | None = ()
     turns: tuple[Turn, ...] = ()
     state: str = ""
+    pin_ids: tuple[str, ...] = ()
+    quotes: Quotes = field(default_factory=Quotes, compare=False)
 
     @property
     def wants_recall(self) -> bool:
@@ -44,7 +61,7 @@ class Material:
         """Only what is given up last."""
         newest = self.turns[-1:] if self.turns and self.turns[-1].user else ()
         turns = tuple(Turn(turn.units[:1]) for turn in newest)
-        return replace(self, profile="", pins=(), summary=None, hits=(), turns=turns)
+        return replace(self, profile="", pins=(), pin_ids=(), summary=None, hits=(), turns=turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,7 @@ class Chosen:
     window: tuple[Payload, ...] = ()
     current: int | None = None
     state: str = ""
+    quotes: Quotes = field(default_factory=Quotes, compare=False)
 
 
 def material_of(
@@ -74,11 +92,13 @@ def material_of(
 ) -> Material:
     """The material of a session; `opening` stands in for a system prompt that meta does not set."""
     system_prompt = without_blocks(mended_text(meta.system_prompt)) if meta.system_prompt is not None else opening
+    listed_pins = [(pin.id, text) for pin in pins if (text := listed(pin.text).strip())]
     return Material(
         session=session,
         system_prompt=system_prompt.strip(),
         profile="\n".join(profile_lines(meta)),
-        pins=tuple(text for pin in pins if (text := listed(pin.text).strip())),
+        pins=tuple(text for _, text in listed_pins),
+        pin_ids=tuple(id for id, _ in listed_pins),
         summary=summary if summary and summary.text.strip() else None,
         hits=None if recalls else (),
         turns=turns,
@@ -127,20 +147,21 @@ def state_text(state: str) -> str:
     return block("state", state) if state else ""
 
 
-def recall_text(hits: Sequence[Recall], session: str) -> str:
+def recall_text(hits: Sequence[Recall], session: str, quotes: Quotes | None = None) -> str:
     """The recalled pieces in the order in which they were said, whatever their rank."""
-    return block("recall", "\n".join(recall_lines(hits, session))) if hits else ""
+    return block("recall", "\n".join(recall_lines(hits, session, quotes))) if hits else ""
 
 
-def recall_lines(hits: Sequence[Recall], session: str) -> Iterator[str]:
+def recall_lines(hits: Sequence[Recall], session: str, quotes: Quotes | None = None) -> Iterator[str]:
     """One entry a piece: time, speaker, session if it is another, score, text. The date comes with the first piece of a
     day, and again when the last date stands more than 200 characters back."""
+    quotes = quotes or Quotes()
     day, since = "", 0
     for hit in sorted(hits, key=chronology):
         at = hit.chunk.sent_at.astimezone(UTC)
         today = at.strftime("%Y-%m-%d")
         date = "" if today == day and since <= DATE_REACH_CHARS else today + " "
-        entry = f"- {date}{at:%H:%M} {speaker(hit, session)}: {quoted(hit.chunk.text.strip())}"
+        entry = f"- {date}{at:%H:%M} {quotes.of(hit, session)}"
         day, since = today, len(entry) if date else since + len(entry)
         yield entry
 

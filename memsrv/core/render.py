@@ -1,21 +1,32 @@
 """What was chosen, in the shape that is asked for.
 
 (1) Only provider fields are given out, and no message is empty.
-(2) `strict`: one system message and it is first, then user and assistant in turn, a user first; a tool call is followed by
-    its results and nothing else.
+(2) `strict`: one system message and it is first, then user and assistant in turn, a user first and always one; a tool
+    call is followed by its results and nothing else.
 (3) The state stands right before the newest user message; in `strict`, at the head of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memsrv.core.content import call_lines
 from memsrv.core.marks import block, one_line, quoted
-from memsrv.core.regions import SPEAKER_CHARS, Chosen, joined, meta_text, recall_text, state_text, summary_text
+from memsrv.core.regions import (
+    SPEAKER_CHARS,
+    Chosen,
+    joined,
+    meta_text,
+    pins_text,
+    profile_text,
+    recall_text,
+    state_text,
+    summary_text,
+)
 from memsrv.core.sending import plain_text
 from memsrv.model import Format, Payload
 
 PLACEHOLDER = "[earlier messages left out]"
+FIRST_USER: Payload = {"role": "user", "content": PLACEHOLDER}
 
 
 def rendered(chosen: Chosen, shape: Format) -> tuple[Payload, ...]:
@@ -25,7 +36,7 @@ def rendered(chosen: Chosen, shape: Format) -> tuple[Payload, ...]:
 
 def as_openai(chosen: Chosen) -> tuple[Payload, ...]:
     """System messages for our own regions, the window as it was said."""
-    regions = (meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session))
+    regions = (meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session, chosen.quotes))
     at = len(chosen.window) if chosen.current is None else chosen.current
     state = system(state_text(chosen.state))
     return (*(message for text in regions for message in system(text)), *chosen.window[:at], *state, *chosen.window[at:])
@@ -44,13 +55,15 @@ def as_strict(chosen: Chosen) -> tuple[Payload, ...]:
     state = state_text(chosen.state)
     late = [plain_text(message["content"]) for message in chosen.window if message["role"] == "system"]
     standing = "" if chosen.current is not None else state
-    leading = joined(meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session), *late, standing)
+    leading = joined(
+        meta_text(chosen), summary_text(chosen.summary), recall_text(chosen.hits, chosen.session, chosen.quotes), *late, standing
+    )
     talk: list[Payload] = []
     for place, message in enumerate(chosen.window):
         if message["role"] != "system":
             talk += with_state(message, state, talk) if place == chosen.current and state else [message]
-    if talk and talk[0]["role"] != "user":
-        talk.insert(0, {"role": "user", "content": PLACEHOLDER})
+    if (talk and talk[0]["role"] != "user") or (leading and not talk):
+        talk.insert(0, FIRST_USER)
     return (*system(leading), *neighbours_joined(talk))
 
 
@@ -112,24 +125,23 @@ def nameless(message: Payload) -> Payload:
 
 
 def as_text(chosen: Chosen) -> tuple[Payload, ...]:
-    """All of it as one text in one user message; it ends with the newest user message and what came after it."""
+    """All of it as one text in one user message. Only the newest user message stands outside of a block, as it was said:
+    posted back, the text leaves nothing else."""
     at = len(chosen.window) if chosen.current is None else chosen.current
     before = "\n".join(entry(message) for message in chosen.window[:at])
+    since = "\n".join(map(entry, chosen.window[at + 1 :]))
     text = joined(
-        meta_text(chosen),
+        block("system", chosen.system_prompt) if chosen.system_prompt else "",
+        profile_text(chosen.profile),
+        pins_text(chosen.pins),
         summary_text(chosen.summary),
-        recall_text(chosen.hits, chosen.session),
+        recall_text(chosen.hits, chosen.session, chosen.quotes),
         block("window", before) if before else "",
         state_text(chosen.state),
-        "\n".join(newest(chosen.window[at:])),
+        plain_text(chosen.window[at]["content"]) if at < len(chosen.window) else "",
+        block("since", since) if since else "",
     )
     return ({"role": "user", "content": text},) if text else ()
-
-
-def newest(messages: Sequence[Payload]) -> Iterator[str]:
-    """The newest user message as it is, then what came after it."""
-    for place, message in enumerate(messages):
-        yield entry(message) if place else f"{who(message)}: {plain_text(message['content'])}"
 
 
 def entry(message: Payload) -> str:

@@ -6,13 +6,23 @@ from typing import Any
 
 from memsrv.core.content import TEXT_PARTS, mended_text, part_texts
 from memsrv.core.cuts import cut_bytes
-from memsrv.core.marks import without_blocks
+from memsrv.core.marks import one_line, without_blocks
 from memsrv.core.sizes import IMAGES
 from memsrv.model import Payload
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 EMPTY_RESULT = "[empty]"
 IMAGE = "[image]"
+KIND_CHARS = 20
+DETAILS = frozenset({"low", "high", "auto"})
+
+MEDIA: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "image_url": ("image_url", ("url",), ("detail",)),
+    "image": ("source", ("data", "url"), ("type", "media_type")),
+    "input_audio": ("input_audio", ("data",), ("format",)),
+    "file": ("file", ("file_id", "file_data"), ("filename",)),
+}
+"""Parts that providers take: the field that holds one, the fields of which it needs one at least, and the others it may have."""
 
 Content = str | list[dict[str, Any]] | None
 
@@ -47,15 +57,41 @@ def content_of(payload: Payload) -> Content:
 
 
 def part_of(part: object) -> dict[str, Any] | None:
-    """One part of a content, or None if it shows nothing."""
+    """One part of a content, or None if it shows nothing. Of a part that is not text only what its type is known to have
+    goes through; one of no known type becomes a mark."""
     if isinstance(part, str):
         part = {"type": "text", "text": part}
     if not isinstance(part, Mapping):
         return None
-    if part.get("type", "text") in TEXT_PARTS | {"refusal"}:
+    kind = part.get("type", "text")
+    if isinstance(kind, str) and kind in TEXT_PARTS | {"refusal"}:
         text = without_blocks(mended_text("\n".join(part_texts([part]))))
         return {"type": "text", "text": text} if text.strip() else None
-    return dict(part)
+    return media_of(part) or mark_of(part)
+
+
+def media_of(part: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A picture, sound or file with its known fields only; None if it is none of these, or lacks what it is about."""
+    kind = part.get("type")
+    if kind == "input_image" and isinstance(part.get("image_url"), str):
+        return media_of({"type": "image_url", "image_url": {"url": part["image_url"], "detail": part.get("detail")}})
+    if not isinstance(kind, str) or kind not in MEDIA:
+        return None
+    field, one_of, others = MEDIA[kind]
+    held = part.get(field)
+    if kind == "image_url" and isinstance(held, str):
+        held = {"url": held, "detail": part.get("detail")}
+    if not isinstance(held, Mapping):
+        return None
+    sent = {name: mended_text(held[name]) for name in (*others, *one_of) if isinstance(held.get(name), str)}
+    if sent.get("detail") not in DETAILS:
+        sent.pop("detail", None)
+    return {"type": kind, field: sent} if any(sent.get(name) for name in one_of) else None
+
+
+def mark_of(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The mark of a part as a part."""
+    return {"type": "text", "text": stand_in(part)}
 
 
 def tool_content(content: Content, max_tool_bytes: int) -> Content:
@@ -90,7 +126,7 @@ def plain_text(content: object) -> str:
 def stand_in(part: Mapping[str, Any]) -> str:
     """The short mark that stands for a part that is not text."""
     kind = str(part.get("type") or "part")
-    return IMAGE if kind in IMAGES else f"[{kind.removeprefix('input_')[:20]}]"
+    return IMAGE if kind in IMAGES else f"[{one_line(kind.removeprefix('input_'), KIND_CHARS) or 'part'}]"
 
 
 def is_heavy(payload: Payload) -> bool:
@@ -103,5 +139,5 @@ def lightened(payload: Payload) -> Payload:
     """The message with a mark in place of every part that is not text."""
     if not is_heavy(payload):
         return payload
-    parts = [part if part.get("type") == "text" else {"type": "text", "text": stand_in(part)} for part in payload["content"]]
+    parts = [part if part.get("type") == "text" else mark_of(part) for part in payload["content"]]
     return {**payload, "content": parts}

@@ -2,15 +2,14 @@
 
 A message costs its content, its name (and 1), for each tool call the id, the function's name, the arguments and 8, the
 id it answers, and 4 for its frame. A prompt costs its messages and 3. An image costs 765 tokens, 85 in low detail (the
-largest and the smallest price of a picture of usual size at OpenAI); another part that is not text costs a quarter of
-its characters, at least 85 and at most 2,000.
+largest and the smallest price of a picture of usual size at OpenAI), or what all of it but the bytes of the picture
+costs as text, if that is more; another part that is not text costs what it costs as text, at least 85.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from memsrv.core.content import part_texts
 from memsrv.core.cuts import Count, fits
 from memsrv.model import Payload
 
@@ -20,8 +19,9 @@ NAME_TOKENS = 1
 CALL_TOKENS = 8
 IMAGE_TOKENS = 765
 SMALL_IMAGE_TOKENS = 85
-PART_TOKENS = (85, 2_000)
+PART_TOKENS = 85
 IMAGES = frozenset({"image_url", "input_image", "image"})
+PICTURE = "data:image/"
 LONG_TEXT_CHARS = 20_000
 
 
@@ -31,6 +31,7 @@ class Sizes:
     def __init__(self, count: Count):
         self._count = count
         self._known: dict[str, int] = {}
+        self._messages: dict[int, tuple[Payload, int]] = {}
 
     def text(self, text: str) -> int:
         """Tokens of a text. Long ones cost a little more: tokenizers cut them in slices, each in its own way."""
@@ -48,14 +49,13 @@ class Sizes:
         return sum(self.part(part) + 1 for part in content) if isinstance(content, list | tuple) else 0
 
     def part(self, part: Mapping[str, Any]) -> int:
-        """Tokens of one part."""
-        text = part.get("text", part.get("refusal"))
-        if isinstance(text, str):
-            return self.text(text)
+        """Tokens of one part: its type says how it is counted, whatever fields it has."""
+        if part.get("type") == "text":
+            return self.text(str(part.get("text") or ""))
+        least = PART_TOKENS
         if part.get("type") in IMAGES:
-            return SMALL_IMAGE_TOKENS if detail(part) == "low" else IMAGE_TOKENS
-        least, most = PART_TOKENS
-        return max(least, min(most, length(part) // 4))
+            least = SMALL_IMAGE_TOKENS if detail(part) == "low" else IMAGE_TOKENS
+        return max(least, self.text(as_json(part)))
 
     def call(self, call: Mapping[str, Any]) -> int:
         """Tokens of one tool call."""
@@ -64,7 +64,13 @@ class Sizes:
         return CALL_TOKENS + sum(self.text(str(text or "")) for text in texts)
 
     def message(self, payload: Payload) -> int:
-        """Tokens of one message."""
+        """Tokens of one message; payloads are not changed, so each is counted once."""
+        known = self._messages.get(id(payload))
+        if known is None:
+            known = self._messages[id(payload)] = (payload, self._message(payload))
+        return known[1]
+
+    def _message(self, payload: Payload) -> int:
         name = payload.get("name")
         return (
             MESSAGE_TOKENS
@@ -86,7 +92,8 @@ class Sizes:
         """Tokens of some messages, or None if they are more than a limit. Texts far over it are not counted whole."""
         total = 0
         for payload in payloads:
-            if not all(fits(text, limit_tokens, self.text) for text in texts(payload)):
+            known = id(payload) in self._messages
+            if not known and not all(fits(text, limit_tokens, self.text) for text in texts(payload)):
                 return None
             total += self.message(payload)
             if total > limit_tokens:
@@ -95,9 +102,12 @@ class Sizes:
 
 
 def texts(payload: Payload) -> Iterator[str]:
-    """The texts of a message that may be long: content and arguments."""
+    """The texts of a message that may be long: content, parts and arguments."""
     content = payload.get("content")
-    yield from (content,) if isinstance(content, str) else part_texts(content)
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list | tuple) else ():
+        yield str(part.get("text") or "") if part.get("type") == "text" else as_json(part)
     for call in payload.get("tool_calls") or ():
         yield str((call.get("function") or {}).get("arguments") or "")
 
@@ -108,6 +118,14 @@ def detail(part: Mapping[str, Any]) -> object:
     return part.get("detail") or (inner.get("detail") if isinstance(inner, Mapping) else None)
 
 
-def length(part: Mapping[str, Any]) -> int:
-    """Characters of a part as JSON."""
-    return len(json.dumps(part, ensure_ascii=False, default=str))
+def as_json(value: object) -> str:
+    """A part as JSON, without the bytes of a picture: its price is a fixed one."""
+    return json.dumps(without_picture(value), ensure_ascii=False, default=str)
+
+
+def without_picture(value: object) -> object:
+    """The value with nothing in place of a picture's data URL, or of the data beside its type."""
+    if isinstance(value, Mapping):
+        picture = str(value.get("media_type") or "").startswith("image/")
+        return {name: "" if picture and name == "data" else without_picture(item) for name, item in value.items()}
+    return PICTURE if isinstance(value, str) and value.startswith(PICTURE) else value

@@ -211,11 +211,11 @@ def in_time(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     newest: datetime | None = None
     for turn in turns[recent:]:
         sent_at = turn.units[0].messages[0].sent_at
-        if turn.user is None or newest is None or sent_at >= newest - LATE:
+        if turn.user is None or newest is None or newest - sent_at <= LATE:
             newest = sent_at if turn.user and (newest is None or sent_at > newest) else newest
             placed.append((sent_at, turn))
             continue
-        late, on_time = divided(turn, newest - LATE)
+        late, on_time = divided(turn, newest)
         if on_time and placed:
             placed[-1] = (placed[-1][0], Turn((*placed[-1][1].units, *on_time)))
         at = next((n for n, (other, held) in enumerate(placed) if held.user and other > sent_at), len(placed))
@@ -233,11 +233,11 @@ def first_recent(turns: Sequence[Turn]) -> int:
     return 0
 
 
-def divided(turn: Turn, before: datetime) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
-    """A late turn's units: its user message with what was sent before a time, or has no time of its own; and what was
-    sent after it."""
+def divided(turn: Turn, newest: datetime) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
+    """A late turn's units: its user message with what is late like it, or has no time of its own; and what was sent with
+    the newest. Times are subtracted from each other only: a time near the first year has none an hour before it."""
     first, *rest = turn.units
-    after = tuple(unit for unit in rest if unit.messages[0].timed and unit.messages[0].sent_at >= before)
+    after = tuple(unit for unit in rest if unit.messages[0].timed and newest - unit.messages[0].sent_at <= LATE)
     return (first, *(unit for unit in rest if unit not in after)), after
 
 

@@ -2,8 +2,9 @@
 
 (1) The prompt never costs more than its budget. (2) The same request on an unchanged session gives the same bytes: no
 clock and no chance goes in. (3) What the window shows is not recalled: the window is fitted first, then recall asked once.
-(4) No more of a transcript is read than can be shown, and the newest user message always is. (5) With recall down the
-prompt comes without it, and says so. (6) Counting and fitting run in a thread.
+(4) No more of a transcript is read than can be shown, or than it takes to find the newest user message, which is looked for
+among the newest 512 messages. (5) With recall down the prompt comes without it, and says so. (6) Cleaning, counting and
+fitting run in a thread.
 """
 
 import asyncio
@@ -22,7 +23,6 @@ from memsrv.core.required import framed, newest_user
 from memsrv.core.sending import plain_text
 from memsrv.core.sizes import MESSAGE_TOKENS, Sizes
 from memsrv.core.turns import CURRENT_LOOK_BACK, Talk, talk, window
-from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import (
     Message,
     Mode,
@@ -44,16 +44,27 @@ OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
 QUERY_CHARS = 8_000
 CONSIDERED = 500
-DEGRADED = ("recall",)
+LOOK_BACK = 512
+"""Messages that are read in search of a user message, or of what can be shown; a session of events may hold no user at all."""
+OVERSIZE_SHARE = 64
+"""In mode full a message over the budget counts as this part of it: it is passed over, but reading it has a cost too."""
 
 
 class Finder(Protocol):
     """The recall service, as far as a prompt needs it."""
 
     async def find(
-        self, session: Session, query: str, *, k: int, reach: Reach, min_score: float, without: frozenset[int] = frozenset()
+        self,
+        session: Session,
+        query: str,
+        *,
+        k: int,
+        reach: Reach,
+        min_score: float,
+        without: frozenset[int] = frozenset(),
+        relevant_only: bool = True,
     ) -> Recalls:
-        """Hits for a query, best first; none from the messages `without`."""
+        """Hits for a query, best first; none from the messages `without`, nor, if so asked, what has little to do with it."""
         ...
 
 
@@ -94,9 +105,11 @@ class Assembler:
         return resolve(self._defaults, session.settings, request)
 
     async def recall(self, session: Session, query: str, *, k: int | None = None, reach: Reach | None = None) -> Recalls:
-        """The search alone, as the session is set up."""
+        """The search alone, as the session is set up: the best there is, whether it has much to do with the query or not."""
         policy = self.policy(session, PromptRequest(k=k, reach=reach))
-        return await self._recall.find(session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score)
+        return await self._recall.find(
+            session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
+        )
 
     async def prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
         """The prompt, ready to send. Raises SessionNotFound, BudgetTooSmall or StoreDown."""
@@ -104,7 +117,7 @@ class Assembler:
         policy = self.policy(session, request)
         sizes = Sizes(lambda text: self._counter.count(text, policy.model))
         sources = await self._sources(session, policy, sizes)
-        material = material_for(sources, policy)
+        material = await asyncio.to_thread(material_for, sources, policy)
         found = Recalls(())
         if policy.recalls:
             found = await self._found(session, policy, request, material, sizes)
@@ -120,17 +133,10 @@ class Assembler:
         if not query.strip():
             return Recalls(())
         first = await asyncio.to_thread(fit, material, budget_tokens=policy.budget_tokens, shape=request.format, sizes=sizes)
-        try:
-            return await self._recall.find(
-                session,
-                query[:QUERY_CHARS],
-                k=policy.k,
-                reach=policy.reach,
-                min_score=policy.min_score,
-                without=first.numbers,
-            )
-        except (EmbedderDown, IndexDown):
-            return Recalls((), DEGRADED)
+        asked = query[:QUERY_CHARS]
+        return await self._recall.find(
+            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=first.numbers
+        )
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -151,8 +157,9 @@ class Assembler:
         return await self._snapshots.latest(session.number) if policy.summarises else None
 
     async def _newest(self, session: Session, policy: Policy, sizes: Sizes) -> list[Message]:
-        """The newest messages in order, as many as can be shown and at least up to the newest user message."""
+        """The newest messages in order, as many as can be shown and up to the newest user message, if `LOOK_BACK` holds it."""
         limit = max(CURRENT_LOOK_BACK, 2 * policy.window_size)
+        most = max(LOOK_BACK, limit)
         read: list[Message] = []
         before, spent = None, 0
         while True:
@@ -160,11 +167,13 @@ class Assembler:
             read += page
             if len(page) < limit:
                 break
-            before, limit = page[-1].position, limit * 2
+            before = page[-1].position
             if policy.mode is Mode.FULL:
                 spent += await asyncio.to_thread(least_cost, page, policy.budget_tokens, sizes)
-            if any(message.role == "user" for message in read) and (policy.mode is not Mode.FULL or spent > policy.budget_tokens):
+            enough = len(read) >= most or any(message.role == "user" for message in read)
+            if enough and (policy.mode is not Mode.FULL or spent > policy.budget_tokens):
                 break
+            limit = min(limit * 2, most - len(read)) if len(read) < most else LOOK_BACK
         return read[::-1]
 
 
@@ -172,9 +181,10 @@ class Assembler:
 
 
 def least_cost(page: Sequence[Message], limit_tokens: int, sizes: Sizes) -> int:
-    """About what messages cost as they are; one that is over the limit alone counts as nothing, for it is passed over."""
+    """About what messages cost as they are; one that is over the limit alone counts little, for it is passed over."""
     said = (text_of(message.payload) for message in page)
-    return sum(MESSAGE_TOKENS + sizes.text(text) for text in said if fits(text, limit_tokens, sizes.text))
+    passed = limit_tokens // OVERSIZE_SHARE
+    return sum(MESSAGE_TOKENS + (sizes.text(text) if fits(text, limit_tokens, sizes.text) else passed) for text in said)
 
 
 def talked(session: Session, opening: Sequence[Message], messages: Sequence[Message], policy: Policy) -> Talk:
@@ -208,7 +218,7 @@ def made_prompt(
 ) -> Prompt:
     """Fit, and account for it."""
     fitted = fit(material, budget_tokens=policy.budget_tokens, shape=request.format, sizes=sizes)
-    regions = tuple(region(name, fitted, sources, material, policy=policy, sizes=sizes) for name in READING)
+    regions = regions_of(fitted, sources, material, policy=policy, sizes=sizes)
     asked = asdict(request) | {"mode": policy.mode, "budget_tokens": policy.budget_tokens, "model": policy.model}
     name = sources.session.key.name
     considered = fitted.dropped[RegionName.RECALL] + fitted.dropped[RegionName.WINDOW]
@@ -223,14 +233,15 @@ def made_prompt(
     return Prompt(name, policy.mode, policy.model, policy.budget_tokens, fitted.total_tokens, fitted.messages, receipt)
 
 
-def region(name: RegionName, fitted: Fit, sources: Sources, material: Material, *, policy: Policy, sizes: Sizes) -> Region:
-    """The account of one region; its tokens are those of the region as messages of its own."""
+def regions_of(fitted: Fit, sources: Sources, material: Material, *, policy: Policy, sizes: Sizes) -> tuple[Region, ...]:
+    """The account of each region; its tokens are those of the region as messages of its own."""
     chosen = fitted.chosen
-    texts = {
-        RegionName.META: meta_text(chosen),
-        RegionName.SUMMARY: summary_text(chosen.summary),
-        RegionName.RECALL: recall_text(chosen.hits, chosen.session),
-        RegionName.STATE: state_text(chosen.state),
+    tokens = {
+        RegionName.META: framed(meta_text(chosen), sizes),
+        RegionName.SUMMARY: framed(summary_text(chosen.summary), sizes),
+        RegionName.RECALL: framed(recall_text(chosen.hits, chosen.session, chosen.quotes), sizes),
+        RegionName.WINDOW: sizes.messages(chosen.window),
+        RegionName.STATE: framed(state_text(chosen.state), sizes),
     }
     items = {
         RegionName.META: bool(chosen.system_prompt) + bool(chosen.profile) + len(chosen.pins),
@@ -239,11 +250,11 @@ def region(name: RegionName, fitted: Fit, sources: Sources, material: Material, 
         RegionName.WINDOW: len(chosen.window),
         RegionName.STATE: int(bool(chosen.state)),
     }
-    tokens = sizes.messages(chosen.window) if name is RegionName.WINDOW else framed(texts[name], sizes)
-    dropped: Sequence[Mapping[str, Any]] = fitted.dropped[name]
-    if name is RegionName.WINDOW:
-        dropped = [*dropped, *set_aside(sources, material), *unread_note(sources, policy)]
-    return Region(name, tokens, fitted.limits[name], items[name], bounded(dropped))
+    aside = {RegionName.WINDOW: [*set_aside(sources, material), *unread_note(sources, policy)]}
+    return tuple(
+        Region(name, tokens[name], fitted.limits[name], items[name], bounded([*fitted.dropped[name], *aside.get(name, ())]))
+        for name in READING
+    )
 
 
 def set_aside(sources: Sources, material: Material) -> list[Mapping[str, Any]]:

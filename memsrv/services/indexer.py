@@ -45,8 +45,6 @@ class Counters:
     indexed_chunks: int = 0
     removed_chunks: int = 0
     failed_batches: int = 0
-    set_aside: int = 0
-    last_error: str = ""
 
 
 class Indexer:
@@ -74,7 +72,6 @@ class Indexer:
         self._catching_up = False
         self._down: set[str] = set()
         self._failures = 0
-        self._failed: dict[int, int] = {}
         self._wake, self._closing, self._moved = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -128,7 +125,6 @@ class Indexer:
     def _note_failure(self, error: Exception) -> None:
         self._failures += 1
         self.counters.failed_batches += 1
-        self.counters.last_error = type(error).__name__
         if isinstance(error, EmbedderDown):
             self._down.add("embedder")
         elif isinstance(error, IndexDown):
@@ -171,13 +167,16 @@ class Indexer:
     async def _lost(self, generation: Generation, new: bool) -> bool:
         """Whether the index lacks vectors that are marked, or (new) holds those of a transcript that is gone.
 
-        The marks are counted before and after: a deletion in between takes marks first and vectors later.
+        Vectors that await removal go first, so that they stand in for none that was lost. The marks are counted before the
+        vectors, which only this task takes out: what is deleted meanwhile takes marks alone. Counts can't see a loss that
+        vectors without a mark make up for: those of the last round before a kill (a window at most), of a message deleted
+        in this very moment, or of messages that a transcript restored from a copy does not know.
         """
+        while await self._remove():
+            pass
         marked = await self._queue.indexed_chunks(generation)
         held = await self._index.count()
-        if new or held >= marked:
-            return new and held > 0
-        return held < await self._queue.indexed_chunks(generation)
+        return held > 0 if new else held < marked
 
     async def _remove(self) -> bool:
         numbers = await self._queue.removals(REMOVALS)
@@ -194,8 +193,8 @@ class Indexer:
         messages: dict[int, list[PendingChunk]] = {}
         for chunk in await self._queue.pending(generation, limit=self._window):
             messages.setdefault(chunk.message_number, []).append(chunk)
-        sound = [chunks for number, chunks in messages.items() if number not in self._failed]
-        for group in (sound, *([chunks] for number, chunks in messages.items() if number in self._failed)):
+        sound = [chunks for chunks in messages.values() if not chunks[0].attempts]
+        for group in (sound, *([chunks] for chunks in messages.values() if chunks[0].attempts)):
             if group:
                 await self._settle(generation, group)
         return bool(messages)
@@ -218,8 +217,6 @@ class Indexer:
         chunks = [chunk for message in messages for chunk in message]
         await self._index.put(chunks, await self._vectors([passage(chunk) for chunk in chunks]))
         await self._queue.mark_indexed(generation, chunks)
-        for chunk in chunks:
-            self._failed.pop(chunk.message_number, None)
         self.counters.indexed_chunks += len(chunks)
         self._moved.set()
         self._moved = asyncio.Event()
@@ -229,20 +226,13 @@ class Indexer:
         if isinstance(error, MemsrvError) and not isinstance(error, EmbedderDown):
             return False
         poison = isinstance(error, EmbedderDown) and error.poison
-        known = len(messages) == 1 and messages[0][0].message_number in self._failed
+        known = len(messages) == 1 and messages[0][0].attempts > 0
         if not (poison or known or self._failures >= SUSPECT_AFTER):
             return False
         return await outcome(self._embed([PROBE])) is None
 
     async def _blame(self, message_number: int, error: Exception) -> None:
-        attempts = self._failed.get(message_number, 0) + 1
-        set_aside = attempts >= self._attempts
-        await self._queue.mark_failed(message_number, reason(error), set_aside=set_aside)
-        self._failed[message_number] = attempts
-        self.counters.last_error = type(error).__name__
-        if set_aside:
-            del self._failed[message_number]
-            self.counters.set_aside += 1
+        if await self._queue.mark_failed(message_number, reason(error), most=self._attempts):
             log.error("a message cannot be indexed and is set aside", message=message_number, reason=reason(error))
 
     # --- vectors ----------------------------------------------------------------------------------------------------

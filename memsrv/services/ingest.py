@@ -6,7 +6,7 @@ next one is told to come back.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from memsrv.core.chunking import spans
@@ -39,11 +39,10 @@ class Ingest:
         self._indexer.notify()
         return appended
 
-    async def edit(self, session: Session, old: Message, draft: Draft) -> Message:
-        """Put other content in a message's place; chunks, terms and vectors follow."""
+    async def edit(self, session: Session, id: str, revise: Callable[[Message], Draft]) -> Message:
+        """Put a revised message in the old one's place; chunks, terms and vectors follow."""
         async with self._turn():
-            new = await asyncio.to_thread(prepare, draft, self._analyzer)
-            message = await self._transcript.replace(session.number, old.id, new)
+            message = await self._transcript.replace(session.number, id, lambda old: prepare(revise(old), self._analyzer))
         self._indexer.notify()
         return message
 

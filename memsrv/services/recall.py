@@ -11,7 +11,7 @@ import numpy as np
 from memsrv.core import ranking
 from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import Reach, Recalls, Scope, Session
-from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex
+from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex, Worded
 
 CANDIDATES = 300  # of each search; docs/recall.md tells what fewer would cost
 
@@ -44,8 +44,10 @@ class RecallService:
         reach: Reach,
         min_score: float,
         without: frozenset[int] = frozenset(),
+        relevant_only: bool = True,
     ) -> Recalls:
-        """At most `k` hits for the query, best first; chunks of the messages `without` (numbers) are left out."""
+        """At most `k` hits for the query, best first; chunks of the messages `without` (numbers) are left out, and what has too
+        little to do with the query, unless all is wanted."""
         if not query.strip() or k == 0:
             return Recalls(())
         scope = await self._sessions.scope(session, owner_wide=reach is Reach.OWNER)
@@ -55,14 +57,16 @@ class RecallService:
         degraded = () if dense else ("recall",)
         candidates = await self._candidates(scope, dense, lexical, without)
         now = await self._now(session)
-        hits = await asyncio.to_thread(ranking.best, candidates, query, now=now, k=k, min_score=min_score)
+        scale = self._embedder.cosine_scale if relevant_only else None
+        hits = await asyncio.to_thread(ranking.best, candidates, query, now=now, k=k, min_score=min_score, scale=scale)
         return Recalls(tuple(hits), degraded)
 
     async def _candidates(
-        self, scope: Scope, dense: Scored | None, lexical: Scored, without: frozenset[int]
+        self, scope: Scope, dense: Scored | None, lexical: Worded, without: frozenset[int]
     ) -> ranking.Candidates:
         """What either search found, is still there and is not shown already."""
         words = dict(zip(lexical.numbers.tolist(), lexical.scores.tolist(), strict=True))
+        coverage = dict(zip(lexical.numbers.tolist(), lexical.coverage.tolist(), strict=True))
         cosines = dict(zip(dense.numbers.tolist(), dense.scores.tolist(), strict=True)) if dense else {}
         there = await self._transcript.chunks(scope, sorted(words.keys() | cosines.keys()))
         chunks = [chunk for chunk in there.values() if chunk.message_number not in without]
@@ -70,6 +74,7 @@ class RecallService:
             chunks,
             np.array([words.get(chunk.number, 0.0) for chunk in chunks]),
             np.array([cosines.get(chunk.number, np.nan) for chunk in chunks]),
+            np.array([coverage.get(chunk.number, 0.0) for chunk in chunks]),
         )
 
     async def _now(self, session: Session) -> float:
@@ -84,7 +89,7 @@ class RecallService:
             return None
         return vector if np.isfinite(vector).all() and vector.any() else None
 
-    async def _nearest(self, scope: Scope, vector: np.ndarray | None, lexical: Scored) -> Scored | None:
+    async def _nearest(self, scope: Scope, vector: np.ndarray | None, lexical: Worded) -> Scored | None:
         if vector is None:
             return None
         try:

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
-from memsrv.web import context, failures, ops
+from memsrv.web import failures, messages, ops, prompts, sessions
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from memsrv.wiring import Runtime
@@ -21,11 +21,12 @@ def create_app(runtime: Runtime) -> FastAPI:
         redoc_url=None,
     )
     app.state.runtime, app.state.metrics = runtime, metrics
-    app.include_router(context.router)
+    for part in (messages, prompts, sessions):
+        app.include_router(part.router)
     app.include_router(ops.router)
     if runtime.faults is not None:
         app.add_api_route("/_faults", ops.put_faults, methods=["PUT"], include_in_schema=False)
     failures.install(app)
     keys = {tenant: key.get_secret_value() for tenant, key in settings.keys.items()}
-    app.add_middleware(Edge, keys=keys, max_body_bytes=settings.max_body_bytes, metrics=metrics)
+    app.add_middleware(Edge, keys=keys, any_host=settings.allow_open, max_body_bytes=settings.max_body_bytes, metrics=metrics)
     return app

@@ -1,11 +1,14 @@
 """What stands before every route: raw paths, size limit, keys, one log line, counters, security headers.
 
 (1) A path is matched as it was sent: an encoded slash stays inside its segment. (2) No more than `max_body_bytes` of a
-body is ever held. (3) With keys, nothing but /healthz answers without one. (4) A log line holds no message text.
+body is ever held. (3) With keys, nothing but /healthz answers without one; without keys, only loopback names are served, so
+that no web page reaches the memory through a name that it points here. (4) A log line holds no message text. (5) Whatever
+breaks inside is answered in the one shape, with every header that other answers have.
 """
 
 import hmac
 import json
+import math
 import time
 import uuid
 from collections.abc import Mapping
@@ -19,14 +22,17 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memsrv.core.content import mended
-from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, MemsrvError, Unauthorized
-from memsrv.web.failures import shaped
+from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, ForeignHost, MemsrvError, Unauthorized
+from memsrv.web.failures import crashed, shaped
 from memsrv.web.metrics import Metrics
 from memsrv.web.schemas import MAX_NAME
 
 log = structlog.get_logger()
 OPEN_PATHS = frozenset({"/healthz"})
 DEFAULT_TENANT = "default"
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+DEEPEST = 64
+"""Levels of a body: deeper ones can be parsed, but not always written again."""
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -38,8 +44,9 @@ SECURITY_HEADERS = {
 class Edge:
     """The one middleware."""
 
-    def __init__(self, app: ASGIApp, *, keys: Mapping[str, str], max_body_bytes: int, metrics: Metrics):
+    def __init__(self, app: ASGIApp, *, keys: Mapping[str, str], any_host: bool, max_body_bytes: int, metrics: Metrics):
         self._app = app
+        self._any_host = any_host or bool(keys)
         self._keys = {tenant: key.encode() for tenant, key in keys.items()}
         self._max_body_bytes = max_body_bytes
         self._metrics = metrics
@@ -57,11 +64,17 @@ class Edge:
             await self._app(scope, body, account.send)
         except MemsrvError as error:  # raised before a route was reached
             await shaped(error)(scope, receive, account.send)
+        except Exception as error:  # noqa: BLE001 - the last resort
+            answer = crashed(error)
+            if not account.begun:
+                await answer(scope, receive, account.send)
         finally:
             account.close(time.perf_counter() - began, self._metrics)
 
     def _tenant(self, scope: Scope) -> str:
         """The tenant of the request's key. Every key is compared, each in constant time."""
+        if not self._any_host and host_of(scope) not in LOOPBACK_NAMES:
+            raise ForeignHost("This server has no keys and is asked by a name that is not loopback.")
         if not self._keys:
             return DEFAULT_TENANT
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
@@ -71,6 +84,12 @@ class Edge:
         if scope["path"] in OPEN_PATHS:
             return DEFAULT_TENANT
         raise Unauthorized("This server wants a key, and the request has none that fits.")
+
+
+def host_of(scope: Scope) -> str:
+    """The name that the request came by, without the port."""
+    host = Headers(scope=scope).get("host", "").lower()
+    return host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
 
 
 class Limited:
@@ -102,12 +121,14 @@ class Account:
         self._scope = scope
         self._send = send
         self._status = 500
+        self.begun = False
         self._id = uuid.uuid4().hex[:12]
         scope.setdefault("state", {})["request_id"] = self._id
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
+            self.begun = True
             headers = MutableHeaders(scope=message)
             headers["x-request-id"] = self._id
             for name, value in SECURITY_HEADERS.items():
@@ -142,7 +163,9 @@ class JsonRequest(Request):
 def parse(body: bytes) -> Any:
     """A body as JSON values, or BadJson."""
     try:
-        return mended(json.loads(body.decode(), parse_constant=refuse_constant))
+        value = json.loads(body.decode(), parse_constant=refuse_constant, parse_float=finite)
+        refuse_depth(value)
+        return mended(value)
     except UnicodeDecodeError:
         raise BadJson("The body is not UTF-8.") from None
     except RecursionError:
@@ -155,6 +178,29 @@ def parse(body: bytes) -> Any:
 
 def refuse_constant(name: str) -> Any:
     raise BadJson(f"{name} is not JSON.")
+
+
+def finite(written: str) -> float:
+    """A number, unless it is too large for one: it would come back as something else."""
+    value = float(written)
+    if not math.isfinite(value):
+        raise BadJson("The body has a number that is too large.")
+    return value
+
+
+def refuse_depth(value: Any) -> None:
+    """Refuse what is nested deeper than DEEPEST levels."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise BadJson(f"The body is nested more than {DEEPEST} levels deep.")
 
 
 class JsonRoute(APIRoute):

@@ -1,6 +1,6 @@
 """Every refusal leaves through here, in one shape: {"code", "message", "hint"}."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -11,22 +11,24 @@ from starlette.exceptions import HTTPException
 
 from memsrv.errors import BadJson, BadRequest, Internal, MemsrvError, MethodNotAllowed, NotFound, UnknownField
 
+TAGS = ("one", "many")
+TYPES = ("str", "int", "float", "bool", "dict")
+
 log = structlog.get_logger()
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error of the app in the one shape."""
+    """Answer every refusal of the app in the one shape; `crashed` does it for what is none."""
     app.add_exception_handler(MemsrvError, answer_refusal)
     app.add_exception_handler(RequestValidationError, answer_invalid)
     app.add_exception_handler(HTTPException, answer_http)
-    app.add_exception_handler(Exception, answer_crash)
 
 
-def shaped(error: MemsrvError) -> JSONResponse:
+def shaped(error: MemsrvError, more_headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a refusal, with Retry-After where waiting helps."""
-    headers = {"retry-after": str(error.retry_after_s)} if hasattr(error, "retry_after_s") else None
+    headers = {"retry-after": str(error.retry_after_s)} if hasattr(error, "retry_after_s") else {}
     body = {"code": error.code, "message": error.message, "hint": error.hint}
-    return JSONResponse(body, status_code=error.status, headers=headers)
+    return JSONResponse(body, status_code=error.status, headers={**headers, **(more_headers or {})})
 
 
 async def answer_refusal(request: Request, error: Exception) -> JSONResponse:
@@ -47,18 +49,19 @@ def refusal(problems: Sequence[Any]) -> BadRequest:
     if unknown:
         return UnknownField(f"Unknown field: {', '.join(place(problem) for problem in unknown[:5])}.")
     problem = problems[0]
-    if problem["type"] in ("json_invalid", "missing") and len(problem["loc"]) <= 1:
+    if problem["loc"] in (("body",), *(("body", tag) for tag in TAGS)):
         return BadRequest(
             "The request needs a JSON object as its body.", "Send it with the header 'Content-Type: application/json'."
         )
-    return BadRequest(f"{place(problem)}: {problem['msg']}.")
+    return BadRequest(f"{place(problem)}: {problem['msg'].removeprefix('Value error, ')}.")
 
 
 def place(problem: Any) -> str:
-    """`messages[3].role` from a problem's path, without where pydantic looked for it."""
+    """`messages[3].role` from a problem's path, without what pydantic puts between: where it looked, and which of several
+    types it tried."""
     written = ""
-    for step in problem["loc"]:
-        if step in ("body", "query", "path", "header", "one", "many") and not written:
+    for at, step in enumerate(problem["loc"]):
+        if at == 0 or (at == 1 and step in TAGS) or step in TYPES or "[" in str(step):
             continue
         written += f"[{step}]" if isinstance(step, int) else f".{step}" if written else str(step)
     return written[:200] or "body"
@@ -71,7 +74,7 @@ async def answer_http(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == 404:
         return shaped(NotFound("No such route."))
     if error.status_code == 405:
-        return shaped(MethodNotAllowed(f"{request.method} is not possible here."))
+        return shaped(MethodNotAllowed(f"{request.method} is not possible here."), error.headers)
     return (
         shaped(BadJson("The body could not be read as JSON."))
         if error.status_code == 400
@@ -79,7 +82,7 @@ async def answer_http(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def answer_crash(request: Request, error: Exception) -> JSONResponse:
+def crashed(error: Exception) -> JSONResponse:
     """The last resort. The error's own text may quote a message, so only its kind and place are logged."""
     frame = error.__traceback__
     while frame and frame.tb_next:

@@ -3,19 +3,22 @@
 from typing import Any
 
 from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
 
 from memsrv import __version__
-from memsrv.web.context import REFUSALS, Counters, Services
+from memsrv.web.depends import REFUSALS, Counters, Services
 
 router = APIRouter(tags=["operation"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok", "version": __version__}
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses={503: {"description": "The transcript is not available"}, 401: REFUSALS[401]})
 async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
     """The state of each part. 503 while the transcript is down; a degraded index or embedder is told, and serves on."""
@@ -30,7 +33,7 @@ async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
     }
 
 
-@router.get("/metrics", responses={401: REFUSALS[401]})
+@router.get("/metrics", response_class=PlainTextResponse, responses={401: REFUSALS[401]})
 async def read_metrics(runtime: Services, metrics: Counters) -> Response:
     """The counters, for Prometheus."""
     state = await runtime.state()

@@ -3,11 +3,24 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from fastapi.exceptions import RequestValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from memsrv.model import Draft, Format, Message, Mode, PromptRequest, Reach
 
 MAX_NAME = 512
+MAX_POSITION = 2**63 - 1
 MAX_WAIT_MS = 60_000
 
 
@@ -17,14 +30,22 @@ class Body(BaseModel):
 
 def utc(value: datetime) -> datetime:
     """A time without a zone is taken as UTC; every time is kept in UTC."""
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time is out of range") from None
 
 
-def no_bool(value: object) -> object:
-    """Epoch seconds may be numbers, but true and false are none."""
-    if isinstance(value, bool):
+def moment(value: object) -> object:
+    """A number is epoch seconds, whatever its size; text is left to be read as RFC 3339."""
+    if isinstance(value, str) and not value.strip().lstrip("+-").replace(".", "", 1).isdigit():
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a time is RFC 3339 text or epoch seconds")
-    return value
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except (OverflowError, OSError, ValueError):
+        raise ValueError("the time is out of range") from None
 
 
 def written(value: datetime) -> str:
@@ -40,7 +61,7 @@ def plain(value: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(plain)]
-Instant = Annotated[datetime, BeforeValidator(no_bool), AfterValidator(utc)]
+Instant = Annotated[datetime, BeforeValidator(moment), AfterValidator(utc)]
 Object = dict[str, JsonValue]
 
 
@@ -114,7 +135,7 @@ Messages = Annotated[
 
 
 class EditIn(Body):
-    """What PATCH may change in a message; what is left out stays."""
+    """What PATCH may change in a message; what is left out stays. The whole must be a message that POST would take."""
 
     content: str | list[Part] | None = None
     name: str | None = Field(None, max_length=MAX_NAME)
@@ -124,12 +145,11 @@ class EditIn(Body):
 
     def draft(self, old: Message) -> Draft:
         """The old message with the given fields in place."""
-        given = self.model_dump(exclude_unset=True)
-        payload = {**old.payload, **{name: value for name, value in given.items() if name in PAYLOAD_EDITS}}
-        return Draft(payload, old.id, given.get("sent_at", old.sent_at), given.get("metadata", old.metadata))
-
-
-PAYLOAD_EDITS = ("content", "name", "tool_calls")
+        whole = {**old.payload, "id": old.id, "sent_at": old.sent_at.isoformat(), "metadata": old.metadata}
+        try:
+            return MessageIn.model_validate(whole | self.model_dump(exclude_unset=True, mode="json")).draft()
+        except ValidationError as error:
+            raise RequestValidationError(error.errors()) from None
 
 
 class StoredOut(BaseModel):
@@ -143,12 +163,6 @@ class AppendedOut(BaseModel):
     session: str
     messages: list[StoredOut]
     pending_index: int
-
-
-class ChunkOut(BaseModel):
-    text: str
-    start: int
-    end: int
 
 
 def message_out(message: Message) -> dict[str, Any]:
@@ -275,13 +289,6 @@ class MetaIn(BaseModel):
 class PinIn(Body):
     text: str = Field(min_length=1, max_length=20_000)
     kind: Literal["fact", "decision"] = "fact"
-
-
-class PinOut(BaseModel):
-    id: str
-    text: str
-    kind: str
-    made_at: str
 
 
 class Failure(BaseModel):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import structlog
 import uvicorn
 
-from memsrv.errors import CannotStart
+from memsrv.errors import CannotStart, SettingsError
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.web.logs import configure
@@ -43,7 +43,8 @@ async def run(settings: Settings) -> None:
             address = address_of(listener)
             keys = "keys are wanted" if settings.keys else "no keys"
             structlog.get_logger().info("listening", url=address, data_dir=str(settings.data_dir), access=keys)
-            print(f"memsrv listens on {address} ({keys}); data in {settings.data_dir}; API page {address}/docs", file=sys.stderr)
+            page = "" if settings.keys else f"; API page {address}/docs"
+            print(f"memsrv listens on {address} ({keys}); data in {settings.data_dir}{page}", file=sys.stderr)
             await Server(config).serve(sockets=[listener])
 
 
@@ -51,7 +52,7 @@ def refuse_open_door(settings: Settings) -> None:
     """Beyond loopback only with keys, or when asked for by name."""
     if settings.keys or settings.allow_open or is_loopback(settings.host):
         return
-    raise CannotStart(
+    raise SettingsError(
         f"Listening on {settings.host} without keys would let anyone in.",
         "Set MEMSRV_KEYS, or MEMSRV_ALLOW_OPEN=true if something else guards the port.",
     )

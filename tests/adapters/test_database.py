@@ -21,7 +21,7 @@ from memsrv.adapters.schema import generations, metadata
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.sqlite import FILE, check_version
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.errors import CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
+from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
 from memsrv.model import NewChunk, NewMessage, SessionKey, Span
 
 
@@ -274,7 +274,7 @@ async def test_deleted_text_leaves_the_files_by_itself(database, tmp_path, how):
     if how == "delete":
         await transcript.delete(session.number, "x")
     elif how == "edit":
-        await transcript.replace(session.number, "x", said("Passport removed", "x"))
+        await transcript.replace(session.number, "x", lambda _: said("Passport removed", "x"))
     else:
         await SqlSessions(database).forget(key)
     assert await gone(tmp_path, b"ZX-0099182")
@@ -342,3 +342,22 @@ async def test_a_file_over_the_limit_only_has_its_journal_emptied(database, tmp_
     other = sqlite3.connect(tmp_path / FILE)
     assert sqlite.has_traces(other) == left
     other.close()
+
+
+# --- values that no column holds ------------------------------------------------------------------------------------
+
+
+async def test_a_number_of_more_than_64_bits_is_refused_and_takes_nothing_from_the_others(database):
+    def too_large(connection: Connection) -> None:
+        connection.execute(insert(generations).values(fingerprint="x", made_at=2**63))
+
+    outcomes = await asyncio.gather(*(database.write(write) for write in (add("a"), too_large, add("b"))), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [type(None), BadRequest, type(None)]
+    assert await traces(database) == ["a", "b"]
+    with pytest.raises(BadRequest, match="A number is too large"):
+        await database.read(lambda connection: connection.execute(select(generations).limit(2**64)).all())
+
+
+async def test_a_text_of_more_than_the_store_takes_is_refused(database):
+    with pytest.raises(BadRequest, match="too long"):
+        await database.read(lambda connection: connection.execute(text("SELECT zeroblob(2000000000)")).all())

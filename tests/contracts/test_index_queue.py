@@ -1,5 +1,6 @@
 """What every index queue keeps."""
 
+import asyncio
 import math
 
 import pytest
@@ -64,7 +65,7 @@ async def test_a_renewed_generation_begins_again(stores, key, message, generatio
 async def test_a_new_generation_tries_again_what_was_set_aside(stores, key, message, generation):
     await stores.transcript.append(key, [message("a")])
     [pending] = await stores.queue.pending(generation, limit=9)
-    await stores.queue.mark_failed(pending.message_number, "no", set_aside=True)
+    await stores.queue.mark_failed(pending.message_number, "no", most=1)
     second, _ = await stores.queue.generation("g")
     assert await stores.queue.backlog() == (1, 0)
     assert await texts(stores, second) == ["a"]
@@ -182,7 +183,7 @@ async def test_an_indexed_message_says_so_and_is_not_handed_out_again(stores, ke
 async def test_a_failed_message_hides_no_other(stores, key, message, generation):
     await stores.transcript.append(key, [message("a"), message("b")])
     [first, _] = await stores.queue.pending(generation, limit=9)
-    await stores.queue.mark_failed(first.message_number, "no", set_aside=False)
+    await stores.queue.mark_failed(first.message_number, "no", most=99)
     assert await texts(stores, generation) == ["b"]
     assert await stores.queue.backlog() == (2, 0)
 
@@ -193,7 +194,7 @@ async def test_a_failed_message_waits_longer_each_time_up_to_five_minutes(stores
     assert await stores.queue.next_due_s() == 0
     waits = []
     for _ in range(40):
-        await stores.queue.mark_failed(pending.message_number, "no", set_aside=False)
+        await stores.queue.mark_failed(pending.message_number, "no", most=99)
         waits.append(math.ceil(await stores.queue.next_due_s()))
     assert waits[0] <= 1
     assert 60 < waits[-1] <= 300
@@ -203,7 +204,7 @@ async def test_nothing_is_due_when_nothing_waits(stores, key, message, generatio
     await stores.transcript.append(key, [message("a"), message("b")])
     [first, second] = await stores.queue.pending(generation, limit=9)
     await stores.queue.mark_indexed(generation, [first])
-    await stores.queue.mark_failed(second.message_number, "no", set_aside=True)
+    await stores.queue.mark_failed(second.message_number, "no", most=1)
     assert await stores.queue.next_due_s() is None
     assert await stores.queue.backlog() == (0, 1)
     assert await texts(stores, generation) == []
@@ -212,16 +213,50 @@ async def test_nothing_is_due_when_nothing_waits(stores, key, message, generatio
 async def test_an_edit_makes_a_message_wait_again_and_forgives_its_failures(stores, key, message, generation):
     session = (await stores.transcript.append(key, [message("poison", id="x")])).session
     [pending] = await stores.queue.pending(generation, limit=9)
-    await stores.queue.mark_failed(pending.message_number, "no", set_aside=True)
-    assert not (await stores.transcript.replace(session.number, "x", message("mended"))).indexed
+    await stores.queue.mark_failed(pending.message_number, "no", most=1)
+    assert not (await stores.transcript.replace(session.number, "x", lambda _: message("mended"))).indexed
     assert await texts(stores, generation) == ["mended"]
+
+
+async def test_a_message_is_set_aside_at_the_last_attempt_it_has(stores, key, message, generation):
+    await stores.transcript.append(key, [message("a")])
+    [pending] = await stores.queue.pending(generation, limit=9)
+    assert [await stores.queue.mark_failed(pending.message_number, "no", most=3) for _ in range(3)] == [False, False, True]
+    assert await stores.queue.backlog() == (0, 1)
+
+
+async def test_an_edit_starts_the_count_of_attempts_anew(stores, key, message, generation):
+    session = (await stores.transcript.append(key, [message("poison", id="x")])).session
+    [pending] = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_failed(pending.message_number, "no", most=2)
+    await stores.transcript.replace(session.number, "x", lambda _: message("mended"))
+    assert not await stores.queue.mark_failed(pending.message_number, "no", most=2)
+
+
+async def test_work_says_how_often_its_message_failed(stores, key, message, generation):
+    await stores.transcript.append(key, [message("a"), message("b")])
+    [first, second] = await stores.queue.pending(generation, limit=9)
+    assert (first.attempts, second.attempts) == (0, 0)
+    await stores.queue.mark_failed(first.message_number, "no", most=9)
+    await stores.queue.mark_indexed(generation, [second])
+    await asyncio.sleep(await stores.queue.next_due_s() + 0.01)
+    assert [one.attempts for one in await stores.queue.pending(generation, limit=9)] == [1]
+
+
+async def test_chunks_of_half_indexed_and_failed_messages_are_counted_as_marked(stores, key, message, generation):
+    await stores.transcript.append(key, [message("a", pieces=list("abcd")), message("e")])
+    pending = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_indexed(generation, pending[:3])
+    assert await stores.queue.indexed_chunks(generation) == 3
+    await stores.queue.mark_failed(pending[0].message_number, "no", most=1)
+    assert await stores.queue.indexed_chunks(generation) == 3
 
 
 async def test_a_failure_of_a_deleted_message_is_nothing(stores, key, message, generation):
     session = (await stores.transcript.append(key, [message("a", id="x")])).session
     [pending] = await stores.queue.pending(generation, limit=9)
     await stores.transcript.delete(session.number, "x")
-    await stores.queue.mark_failed(pending.message_number, "no", set_aside=True)
+    await stores.queue.mark_failed(pending.message_number, "no", most=1)
     assert await stores.queue.backlog() == (0, 0)
 
 
@@ -233,7 +268,7 @@ async def test_the_vectors_of_a_changed_message_are_listed_for_removal(stores, k
     session = (await stores.transcript.append(key, [message("x", id="x", pieces=["p", "q"]), message("y")])).session
     old = [one.number for one in await stores.queue.pending(generation, limit=9)][:2]
     if change == "edit":
-        await stores.transcript.replace(session.number, "x", message("new"))
+        await stores.transcript.replace(session.number, "x", lambda _: message("new"))
     else:
         await stores.transcript.delete(session.number, "x")
     assert await stores.queue.removals(9) == old
@@ -246,7 +281,7 @@ async def test_the_vectors_of_a_changed_message_are_listed_for_removal(stores, k
 async def test_vectors_made_while_their_message_was_edited_are_listed_again(stores, key, message, generation, cleared):
     session = (await stores.transcript.append(key, [message("x", id="x"), message("y")])).session
     batch = await stores.queue.pending(generation, limit=9)
-    await stores.transcript.replace(session.number, "x", message("new"))
+    await stores.transcript.replace(session.number, "x", lambda _: message("new"))
     if cleared:
         await stores.queue.clear_removals(await stores.queue.removals(9))
     await stores.queue.mark_indexed(generation, batch)

@@ -57,7 +57,8 @@ async def numbers_in(stores, scope: Scope) -> list[int]:
     return [
         chunk.number
         for number in scope.session_numbers
-        for chunk in await stores.transcript.chunks_at(number, list(range(1, 200)))
+        for message in await stores.transcript.messages(number, limit=200)
+        for chunk in await stores.transcript.chunks_of(message)
     ]
 
 
@@ -103,7 +104,7 @@ async def test_edits_and_deletes_are_followed_at_once(stores, message, lexical):
     scope = Scope("acme", (number,))
     await check(stores, lexical, scope, [documents(talk)], ["w1", "w2"])
     talk[4] = [["w1", "w1", "w2"], ["w9"]]
-    await stores.transcript.replace(number, "4", message("x", pieces=["w1 w1 w2", "w9"]))
+    await stores.transcript.replace(number, "4", lambda _: message("x", pieces=["w1 w1 w2", "w9"]))
     await check(stores, lexical, scope, [documents(talk)], ["w1", "w2"])
     talk[9] = []
     await stores.transcript.delete(number, "9")

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from memsrv.errors import SessionNotFound
+from memsrv.model import SessionKey
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEPT = 5  # of the fixture
 
 
 async def test_snapshots_are_versioned_by_session(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     first, second = await stores.snapshots.add(number, "a\0", 2), await stores.snapshots.add(number, "b", 1)
     assert [(one.version, one.covers_upto, one.text, one.stale) for one in (first, second)] == [
         (1, 2, "a\u2400", False),
@@ -24,7 +25,7 @@ async def test_snapshots_are_versioned_by_session(stores, key):
 
 
 async def test_a_session_without_snapshots_has_no_latest(stores, key):
-    assert await stores.snapshots.latest((await stores.sessions.save(key)).number) is None
+    assert await stores.snapshots.latest((await stores.sessions.save(key, lambda old: old, create=True)).number) is None
 
 
 async def test_a_version_is_not_given_again_after_a_stale_one(stores, key, message):
@@ -36,14 +37,14 @@ async def test_a_version_is_not_given_again_after_a_stale_one(stores, key, messa
 
 
 async def test_a_snapshot_of_a_forgotten_session_is_refused(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     await stores.sessions.forget(key)
     with pytest.raises(SessionNotFound):
         await stores.snapshots.add(number, "late", 1)
 
 
 async def test_receipts_come_newest_first_whether_written_or_not(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     for i in range(3):
         await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
     assert [one["n"] for one in await stores.receipts.listing(number, 9)] == [2, 1, 0]
@@ -55,7 +56,7 @@ async def test_receipts_come_newest_first_whether_written_or_not(stores, key):
 
 @pytest.mark.parametrize("written_between", [False, True])
 async def test_a_receipt_of_the_same_id_replaces_the_first(stores, key, written_between):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     await stores.receipts.add(number, "r", {"n": 1}, NOW)
     if written_between:
         await stores.drained()
@@ -66,7 +67,7 @@ async def test_a_receipt_of_the_same_id_replaces_the_first(stores, key, written_
 
 
 async def test_only_the_newest_receipts_are_kept(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     for i in range(KEPT + 3):
         await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
     newest = list(range(KEPT + 2, 2, -1))
@@ -76,15 +77,44 @@ async def test_only_the_newest_receipts_are_kept(stores, key):
 
 
 async def test_receipts_of_one_session_are_not_listed_in_another(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     await stores.receipts.add(number, "r", {"n": 1}, NOW)
     assert await stores.receipts.listing(number + 1, 9) == []
 
 
 async def test_a_receipt_of_a_forgotten_session_goes_nowhere_and_takes_none_with_it(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     await stores.receipts.add(number + 99, "lost", {}, NOW)
     await stores.receipts.add(number, "r", {"n": 1}, NOW)
     await stores.drained()
     assert await stores.receipts.listing(number + 99, 9) == []
     assert await stores.receipts.listing(number, 9) == [{"n": 1}]
+
+
+@pytest.mark.parametrize("change", ["edit", "delete", "forget"])
+async def test_a_receipt_on_its_way_is_dropped_when_what_it_quotes_goes(stores, key, message, change):
+    session = (await stores.transcript.append(key, [message("secret", id="x")])).session
+    other = (await stores.transcript.append(SessionKey("acme", "other"), [message("b", id="y")])).session
+    if change == "edit":
+        await stores.transcript.replace(session.number, "x", lambda _: message("new"))
+    elif change == "delete":
+        await stores.transcript.delete(session.number, "x")
+    else:
+        await stores.sessions.forget(key)
+    body = {"recall": [{"session": "talk", "message_id": "x", "text": "secret"}]}
+    await stores.receipts.add(other.number, "lost", body, NOW)
+    await stores.receipts.add(other.number, "kept", {"n": 1}, NOW)
+    await stores.drained()
+    assert await stores.receipts.listing(other.number, 9) == [{"n": 1}]
+
+
+async def test_a_receipt_quotes_its_own_tenant_only(stores, key, message):
+    foreign = (await stores.transcript.append(SessionKey("evil", key.name), [message("a", id="x")])).session
+    own = (await stores.transcript.append(key, [message("a", id="x")])).session
+    body = {"recall": [{"session": key.name, "message_id": "x", "text": "a"}] * 2}
+    await stores.receipts.add(own.number, "r", body, NOW)
+    await stores.drained()
+    await stores.transcript.delete(foreign.number, "x")
+    assert await stores.receipts.listing(own.number, 9) == [body]
+    await stores.transcript.delete(own.number, "x")
+    assert await stores.receipts.listing(own.number, 9) == []

@@ -1,12 +1,25 @@
 """What every store of sessions keeps."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from memsrv.errors import PinNotFound, SessionNotFound
-from memsrv.model import Meta, Scope, SessionCounts, SessionKey
+from memsrv.errors import BadRequest, PinNotFound, SessionNotFound
+from memsrv.model import Meta, Scope, Session, SessionCounts, SessionKey
+
+
+def quote(session: str, message_id: str, text: str) -> dict[str, str]:
+    """What a receipt says of a piece that it quotes."""
+    return {"session": session, "message_id": message_id, "text": text}
+
+
+def setting(**fields: Any) -> Callable[[Session], Session]:
+    """A change that sets these fields."""
+    return lambda old: replace(old, **fields)
 
 
 async def test_a_session_that_nobody_made_is_not_found(stores, key):
@@ -15,22 +28,59 @@ async def test_a_session_that_nobody_made_is_not_found(stores, key):
 
 
 async def test_saving_makes_a_session(stores, key):
-    saved = await stores.sessions.save(key, owner="ann", settings={"mode": "window"}, meta=Meta(goal="g", extra={"a": [1]}))
+    change = setting(owner="ann", settings={"mode": "window"}, meta=Meta(goal="g", extra={"a": [1]}))
+    saved = await stores.sessions.save(key, change, create=True)
     assert saved == await stores.sessions.find(key)
     assert (saved.key, saved.owner, saved.settings) == (key, "ann", {"mode": "window"})
     assert (saved.meta, saved.last_position) == (Meta(goal="g", extra={"a": [1]}), 0)
 
 
-async def test_saving_sets_whole_what_is_given_and_leaves_the_rest(stores, key):
-    await stores.sessions.save(key, owner="ann", settings={"mode": "window", "k": 1}, meta=Meta(goal="g", profile="p"))
-    saved = await stores.sessions.save(key, settings={"k": 2})
+async def test_saving_sets_whole_what_was_changed_and_leaves_the_rest(stores, key):
+    made = setting(owner="ann", settings={"mode": "window", "k": 1}, meta=Meta(goal="g", profile="p"))
+    await stores.sessions.save(key, made, create=True)
+    saved = await stores.sessions.save(key, setting(settings={"k": 2}), create=False)
     assert (saved.owner, saved.settings, saved.meta) == ("ann", {"k": 2}, Meta(goal="g", profile="p"))
-    saved = await stores.sessions.save(key, meta=Meta(task_state="t"))
+    saved = await stores.sessions.save(key, setting(meta=Meta(task_state="t")), create=True)
     assert (saved.settings, saved.meta) == ({"k": 2}, Meta(task_state="t"))
+    assert saved == await stores.sessions.find(key)
+
+
+async def test_an_owner_can_be_cleared(stores, key):
+    await stores.sessions.save(key, setting(owner="ann"), create=True)
+    assert (await stores.sessions.save(key, setting(owner=None), create=True)).owner is None
+    assert (await stores.sessions.find(key)).owner is None
+
+
+async def test_saving_makes_no_session_unless_it_may(stores, key):
+    with pytest.raises(SessionNotFound):
+        await stores.sessions.save(key, setting(owner="ann"), create=False)
+    with pytest.raises(SessionNotFound):
+        await stores.sessions.find(key)
+
+
+async def test_no_change_of_many_at_once_is_lost(stores, key):
+    def adding(name: str) -> Callable[[Session], Session]:
+        return lambda old: replace(
+            old, settings={**old.settings, name: 1}, meta=replace(old.meta, goal=(old.meta.goal or "") + name)
+        )
+
+    await asyncio.gather(*(stores.sessions.save(key, adding(name), create=True) for name in "abcdefgh"))
+    saved = await stores.sessions.find(key)
+    assert (sorted(saved.settings), sorted(saved.meta.goal)) == (list("abcdefgh"), list("abcdefgh"))
+
+
+async def test_a_change_that_is_refused_changes_nothing_and_makes_nothing(stores, key):
+    def refusing(old: Session) -> Session:
+        raise BadRequest("no")
+
+    with pytest.raises(BadRequest):
+        await stores.sessions.save(key, refusing, create=True)
+    with pytest.raises(SessionNotFound):
+        await stores.sessions.find(key)
 
 
 async def test_a_session_made_by_many_at_once_is_one(stores, key):
-    saved = await asyncio.gather(*(stores.sessions.save(key) for _ in range(16)))
+    saved = await asyncio.gather(*(stores.sessions.save(key, lambda old: old, create=True) for _ in range(16)))
     assert len({session.number for session in saved}) == 1
 
 
@@ -47,15 +97,15 @@ async def test_names_are_kept_to_the_character(stores, message, names):
 
 
 async def test_a_tenant_does_not_find_another_tenants_session(stores, key):
-    await stores.sessions.save(key)
+    await stores.sessions.save(key, lambda old: old, create=True)
     with pytest.raises(SessionNotFound):
         await stores.sessions.find(SessionKey("evil", key.name))
 
 
 async def test_a_listing_goes_by_name_page_by_page(stores):
     for name in ("b", "d", "a", "c"):
-        await stores.sessions.save(SessionKey("acme", name), owner="ann" if name < "c" else None)
-    await stores.sessions.save(SessionKey("evil", "aa"), owner="ann")
+        await stores.sessions.save(SessionKey("acme", name), setting(owner="ann" if name < "c" else None), create=True)
+    await stores.sessions.save(SessionKey("evil", "aa"), setting(owner="ann"), create=True)
 
     async def names(**which) -> list[str]:
         return [one.key.name for one in await stores.sessions.listing("acme", **which)]
@@ -86,7 +136,7 @@ async def test_a_message_set_aside_is_counted_as_such(stores, key, message):
     session = (await stores.transcript.append(key, [message("a"), message("b")])).session
     generation, _ = await stores.queue.generation("f")
     [poison, _] = await stores.queue.pending(generation, limit=9)
-    await stores.queue.mark_failed(poison.message_number, "no", set_aside=True)
+    await stores.queue.mark_failed(poison.message_number, "no", most=1)
     counts = await stores.sessions.counts(session.number)
     assert (counts.pending_index, counts.set_aside) == (1, 1)
 
@@ -112,7 +162,8 @@ async def test_a_forgotten_session_is_gone_with_all_that_hung_on_it(stores, key,
 async def test_the_vectors_of_a_forgotten_session_are_listed_for_removal(stores, key, message):
     session = (await stores.transcript.append(key, [message("a", pieces=["p"] * 3000)])).session
     kept = (await stores.transcript.append(SessionKey("acme", "b"), [message("kept")])).session
-    numbers = [chunk.number for chunk in await stores.transcript.chunks_at(session.number, [1])]
+    [giant] = await stores.transcript.messages(session.number, limit=1)
+    numbers = [chunk.number for chunk in await stores.transcript.chunks_of(giant)]
     await stores.sessions.forget(key)
     assert await stores.queue.removals(10_000) == numbers
     assert (await stores.sessions.counts(kept.number)).chunks == 1
@@ -127,38 +178,41 @@ async def test_a_forgotten_name_starts_empty_under_another_number(stores, key, m
 
 
 async def test_forgetting_twice_is_not_found(stores, key):
-    await stores.sessions.save(key)
+    await stores.sessions.save(key, lambda old: old, create=True)
     await stores.sessions.forget(key)
     with pytest.raises(SessionNotFound):
         await stores.sessions.forget(key)
 
 
-async def test_forgetting_takes_the_receipts_of_the_owners_sessions_that_showed_it(stores, key):
-    await stores.sessions.save(key, owner="ann")
-    other = await stores.sessions.save(SessionKey("acme", "other"), owner="ann")
-    await stores.receipts.add(other.number, "r1", {"recall": [{"session": "talk", "text": "secret"}]}, datetime.now(UTC))
-    await stores.receipts.add(other.number, "r2", {"recall": [{"session": "other"}]}, datetime.now(UTC))
+async def test_forgetting_takes_the_receipts_that_quote_it_whatever_the_owner_is_now(stores, key, message):
+    await stores.transcript.append(key, [message("secret", id="x")])
+    other = (await stores.transcript.append(SessionKey("acme", "other"), [message("talk", id="y")])).session
+    both = {"recall": [quote("talk", "x", "secret"), quote("other", "y", "talk")]}
+    own = {"recall": [quote("other", "y", "talk")]}
+    await stores.receipts.add(other.number, "r1", both, datetime.now(UTC))
+    await stores.receipts.add(other.number, "r2", own, datetime.now(UTC))
     await stores.drained()
+    await stores.sessions.save(key, setting(owner="somebody"), create=False)
     await stores.sessions.forget(key)
-    assert await stores.receipts.listing(other.number, 9) == [{"recall": [{"session": "other"}]}]
+    assert await stores.receipts.listing(other.number, 9) == [own]
 
 
 # --- scopes ---------------------------------------------------------------------------------------------------------
 
 
 async def test_a_scope_is_the_session_or_the_owners_sessions_in_the_tenant(stores):
-    one = await stores.sessions.save(SessionKey("acme", "1"), owner="ann")
-    two = await stores.sessions.save(SessionKey("acme", "2"), owner="ann")
-    await stores.sessions.save(SessionKey("acme", "3"), owner="bob")
-    await stores.sessions.save(SessionKey("acme", "4"))
-    await stores.sessions.save(SessionKey("evil", "1"), owner="ann")
+    one = await stores.sessions.save(SessionKey("acme", "1"), setting(owner="ann"), create=True)
+    two = await stores.sessions.save(SessionKey("acme", "2"), setting(owner="ann"), create=True)
+    await stores.sessions.save(SessionKey("acme", "3"), setting(owner="bob"), create=True)
+    await stores.sessions.save(SessionKey("acme", "4"), lambda old: old, create=True)
+    await stores.sessions.save(SessionKey("evil", "1"), setting(owner="ann"), create=True)
     assert await stores.sessions.scope(one, owner_wide=False) == Scope("acme", (one.number,))
     assert await stores.sessions.scope(one, owner_wide=True) == Scope("acme", (one.number, two.number))
 
 
 async def test_a_session_without_an_owner_stays_alone(stores):
-    one = await stores.sessions.save(SessionKey("acme", "1"))
-    await stores.sessions.save(SessionKey("acme", "2"))
+    one = await stores.sessions.save(SessionKey("acme", "1"), lambda old: old, create=True)
+    await stores.sessions.save(SessionKey("acme", "2"), lambda old: old, create=True)
     assert await stores.sessions.scope(one, owner_wide=True) == Scope("acme", (one.number,))
 
 
@@ -166,22 +220,22 @@ async def test_a_session_without_an_owner_stays_alone(stores):
 
 
 async def test_pins_come_oldest_first(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     pins = [await stores.sessions.add_pin(number, text, "fact") for text in ("b", "a", "c")]
     assert await stores.sessions.pins(number) == pins
     assert len({pin.id for pin in pins}) == 3
 
 
 async def test_pinning_the_same_text_again_answers_the_pin_that_is_there(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     first = await stores.sessions.add_pin(number, "a\0b", "fact")
     assert await stores.sessions.add_pin(number, "a\0b", "decision") == first
     assert len(await stores.sessions.pins(number)) == 1
 
 
 async def test_a_pin_is_removed_from_its_own_session_only(stores, key):
-    number = (await stores.sessions.save(key)).number
-    other = (await stores.sessions.save(SessionKey("acme", "b"))).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
+    other = (await stores.sessions.save(SessionKey("acme", "b"), lambda old: old, create=True)).number
     pin = await stores.sessions.add_pin(number, "a", "fact")
     with pytest.raises(PinNotFound):
         await stores.sessions.remove_pin(other, pin.id)
@@ -192,7 +246,7 @@ async def test_a_pin_is_removed_from_its_own_session_only(stores, key):
 
 
 async def test_nothing_is_pinned_to_a_forgotten_session(stores, key):
-    number = (await stores.sessions.save(key)).number
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     await stores.sessions.forget(key)
     with pytest.raises(SessionNotFound):
         await stores.sessions.add_pin(number, "a", "fact")

@@ -2,18 +2,27 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsrv.errors import IdempotencyConflict, MessageConflict, MessageNotFound, SessionNotFound
-from memsrv.model import NewMessage, Scope, SessionKey
+from memsrv.errors import BadRequest, IdempotencyConflict, MessageConflict, MessageNotFound, SessionNotFound
+from memsrv.model import Chunk, Message, NewMessage, Scope, SessionKey
 
 
 async def positions(stores, session_number: int) -> list[int]:
     return [one.position for one in await stores.transcript.messages(session_number, limit=1000)]
+
+
+async def chunks_in(stores, session_number: int) -> list[Chunk]:
+    return [
+        chunk
+        for one in await stores.transcript.messages(session_number, limit=1000)
+        for chunk in await stores.transcript.chunks_of(one)
+    ]
 
 
 # --- appending ------------------------------------------------------------------------------------------------------
@@ -94,10 +103,11 @@ async def test_the_same_ids_in_another_session_are_other_messages(stores, key, m
     assert appended.messages[0].created
 
 
-async def test_an_idempotency_key_answers_as_it_did_the_first_time(stores, key, message):
+async def test_an_idempotency_key_answers_as_it_did_the_first_time_but_creates_nothing(stores, key, message):
     first = await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")
     again = await stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d")
-    assert again.messages == first.messages
+    assert [(one.id, one.position, one.chunks) for one in again.messages] == [(first.messages[0].id, 1, 1)]
+    assert [one.created for one in (*first.messages, *again.messages)] == [True, False]
     assert await positions(stores, first.session.number) == [1]
 
 
@@ -105,7 +115,8 @@ async def test_an_idempotency_key_raced_by_many_stores_once(stores, key, message
     answers = await asyncio.gather(
         *(stores.transcript.append(key, [message("a")], idempotency_key="k", request_digest="d") for _ in range(16))
     )
-    assert len({answer.messages for answer in answers}) == 1
+    assert len({answer.messages[0].id for answer in answers}) == 1
+    assert sum(answer.messages[0].created for answer in answers) == 1
     assert await positions(stores, answers[0].session.number) == [1]
 
 
@@ -114,6 +125,13 @@ async def test_an_idempotency_key_of_another_request_is_a_conflict(stores, key, 
     with pytest.raises(IdempotencyConflict):
         await stores.transcript.append(key, [message("b")], idempotency_key="k", request_digest="e")
     assert await positions(stores, session.number) == [1]
+
+
+async def test_an_empty_idempotency_key_is_none(stores, key, message):
+    for digest in ("d", "e", "e"):
+        appended = await stores.transcript.append(key, [message("a")], idempotency_key="", request_digest=digest)
+        assert appended.messages[0].created
+    assert await positions(stores, appended.session.number) == [1, 2, 3]
 
 
 async def test_an_idempotency_key_belongs_to_its_session(stores, key, message):
@@ -170,6 +188,12 @@ async def test_a_stretch_is_read_forwards_or_from_the_newest_back(stores, key, m
     assert await read(before=6, limit=2, newest_first=True) == [5, 4]
 
 
+async def test_a_place_beyond_what_numbers_can_tell_is_refused(stores, key, message):
+    number = (await stores.transcript.append(key, [message("a")])).session.number
+    with pytest.raises(BadRequest, match="too large"):
+        await stores.transcript.messages(number, after=2**64, limit=9)
+
+
 async def test_a_message_of_another_session_is_not_found(stores, key, message):
     await stores.transcript.append(key, [message("a", id="x")])
     other = (await stores.transcript.append(SessionKey("acme", "b"), [message("b", id="y")])).session
@@ -194,7 +218,7 @@ async def test_chunks_are_found_by_number_inside_the_scope_only(stores, key, mes
     mine = (await stores.transcript.append(key, [message("mine")])).session.number
     other = (await stores.transcript.append(SessionKey("acme", "b"), [message("other")])).session.number
     foreign = (await stores.transcript.append(SessionKey("evil", "talk"), [message("foreign")])).session.number
-    numbers = [(await stores.transcript.chunks_at(session, [1]))[0].number for session in (mine, other, foreign)]
+    numbers = [(await chunks_in(stores, session))[0].number for session in (mine, other, foreign)]
 
     async def seen(scope: Scope) -> list[str]:
         return [chunk.text for chunk in (await stores.transcript.chunks(scope, [*numbers, 10**9])).values()]
@@ -207,15 +231,9 @@ async def test_chunks_are_found_by_number_inside_the_scope_only(stores, key, mes
 
 async def test_more_chunks_than_a_statement_has_variables_are_found(stores, key, message):
     session = (await stores.transcript.append(key, [message("x", pieces=["p"] * 3000)])).session
-    numbers = [chunk.number for chunk in await stores.transcript.chunks_at(session.number, list(range(1, 40_000)))]
+    numbers = [chunk.number for chunk in await chunks_in(stores, session.number)]
     found = await stores.transcript.chunks(Scope("acme", (session.number,)), numbers + list(range(10**6, 10**6 + 40_000)))
     assert len(found) == 3000
-
-
-async def test_chunks_at_positions_come_in_order(stores, key, message):
-    session = (await stores.transcript.append(key, [message(str(i), pieces=[f"{i}a", f"{i}b"]) for i in range(1, 5)])).session
-    texts = [chunk.text for chunk in await stores.transcript.chunks_at(session.number, [3, 1, 99, 3])]
-    assert texts == ["1a", "1b", "3a", "3b"]
 
 
 # --- editing and deleting -------------------------------------------------------------------------------------------
@@ -224,7 +242,7 @@ async def test_chunks_at_positions_come_in_order(stores, key, message):
 async def test_an_edit_keeps_id_position_and_time_and_changes_the_rest(stores, key, message):
     session = (await stores.transcript.append(key, [message("old", id="x", pieces=["o", "ld"]), message("next")])).session
     before = await stores.transcript.message(session.number, "x")
-    after = await stores.transcript.replace(session.number, "x", message("new", metadata={"edited": True}))
+    after = await stores.transcript.replace(session.number, "x", lambda _: message("new", metadata={"edited": True}))
     assert after == await stores.transcript.message(session.number, "x")
     assert (after.number, after.id, after.position) == (before.number, "x", 1)
     assert (after.sent_at, after.stored_at) == (before.sent_at, before.stored_at)
@@ -232,15 +250,38 @@ async def test_an_edit_keeps_id_position_and_time_and_changes_the_rest(stores, k
     assert [chunk.text for chunk in await stores.transcript.chunks_of(after)] == ["new"]
 
 
+async def test_no_edit_of_many_at_once_is_lost(stores, key, message):
+    session = (await stores.transcript.append(key, [message("", id="x")])).session
+
+    def adding(letter: str) -> Callable[[Message], NewMessage]:
+        return lambda old: message(old.payload["content"] + letter)
+
+    await asyncio.gather(*(stores.transcript.replace(session.number, "x", adding(letter)) for letter in "abcdefgh"))
+    assert sorted((await stores.transcript.message(session.number, "x")).payload["content"]) == list("abcdefgh")
+
+
+async def test_an_edit_that_is_refused_changes_nothing(stores, key, message):
+    session = (await stores.transcript.append(key, [message("old", id="x")])).session
+    before = await stores.transcript.message(session.number, "x")
+
+    def refusing(old: Message) -> NewMessage:
+        raise BadRequest("no")
+
+    with pytest.raises(BadRequest):
+        await stores.transcript.replace(session.number, "x", refusing)
+    assert await stores.transcript.message(session.number, "x") == before
+    assert await stores.queue.removals(9) == []
+
+
 async def test_an_edit_may_move_the_time(stores, key, message):
     session = (await stores.transcript.append(key, [message("old", id="x")])).session
     moment = datetime(2026, 1, 2, tzinfo=UTC)
-    assert (await stores.transcript.replace(session.number, "x", message("new", sent_at=moment))).sent_at == moment
+    assert (await stores.transcript.replace(session.number, "x", lambda _: message("new", sent_at=moment))).sent_at == moment
 
 
 async def test_the_old_content_sent_again_after_an_edit_is_a_conflict(stores, key, message):
     session = (await stores.transcript.append(key, [message("old", id="x")])).session
-    await stores.transcript.replace(session.number, "x", message("new"))
+    await stores.transcript.replace(session.number, "x", lambda _: message("new"))
     with pytest.raises(MessageConflict):
         await stores.transcript.append(key, [message("old", id="x")])
 
@@ -248,13 +289,13 @@ async def test_the_old_content_sent_again_after_an_edit_is_a_conflict(stores, ke
 async def test_an_edit_of_what_is_not_there_is_refused(stores, key, message):
     session = (await stores.transcript.append(key, [message("a", id="x")])).session
     with pytest.raises(MessageNotFound):
-        await stores.transcript.replace(session.number, "y", message("b"))
+        await stores.transcript.replace(session.number, "y", lambda _: message("b"))
 
 
 @pytest.mark.parametrize("id", ["x", "z"])
 async def test_a_delete_leaves_the_other_positions_as_they_are(stores, key, message, id):
     session = (await stores.transcript.append(key, [message(id, id=id) for id in "xyz"])).session
-    [gone] = await stores.transcript.chunks_at(session.number, [1 if id == "x" else 3])
+    gone = (await chunks_in(stores, session.number))[0 if id == "x" else 2]
     await stores.transcript.delete(session.number, id)
     with pytest.raises(MessageNotFound):
         await stores.transcript.message(session.number, id)
@@ -277,19 +318,46 @@ async def test_snapshots_that_covered_a_changed_message_turn_stale(stores, key, 
     for upto in (1, 2, 3):
         await stores.snapshots.add(session.number, f"up to {upto}", upto)
     if change == "edit":
-        await stores.transcript.replace(session.number, "y", message("new"))
+        await stores.transcript.replace(session.number, "y", lambda _: message("new"))
     else:
         await stores.transcript.delete(session.number, "y")
     assert [one.stale for one in await stores.snapshots.listing(session.number, limit=9)] == [False, True, True]
     assert (await stores.snapshots.latest(session.number)).version == 1
 
 
-async def test_a_delete_takes_the_words_out_of_snapshots_and_receipts(stores, key, message):
+def quote(message_id: str, text: str, session: str = "talk") -> dict[str, str]:
+    """What a receipt says of a piece that it quotes."""
+    return {"session": session, "message_id": message_id, "text": text}
+
+
+@pytest.mark.parametrize("change", ["edit", "delete"])
+async def test_a_change_takes_the_receipts_that_quote_the_message_in_whatever_session(stores, key, message, change):
+    session = (await stores.transcript.append(key, [message("secret", id="x"), message("b", id="y")])).session
+    other = (await stores.transcript.append(SessionKey("acme", "other"), [message("b", id="x")])).session
+    for number in (session.number, other.number):
+        await stores.receipts.add(number, "r1", {"recall": [quote("y", "b"), quote("x", "secret")]}, datetime.now(UTC))
+        await stores.receipts.add(number, "r2", {"recall": [quote("y", "b"), quote("x", "b", "other")]}, datetime.now(UTC))
+    await stores.drained()
+    if change == "edit":
+        await stores.transcript.replace(session.number, "x", lambda _: message("new"))
+    else:
+        await stores.transcript.delete(session.number, "x")
+    for number in (session.number, other.number):
+        [left] = await stores.receipts.listing(number, 9)
+        assert left["recall"] == [quote("y", "b"), quote("x", "b", "other")]
+
+
+async def test_a_message_named_like_a_field_takes_no_receipt_that_does_not_quote_it(stores, key, message):
+    session = (await stores.transcript.append(key, [message("a", id="meta"), message("b", id="y")])).session
+    body = {"meta": "meta", "recall": [quote("y", "b")]}
+    await stores.receipts.add(session.number, "r", body, datetime.now(UTC))
+    await stores.drained()
+    await stores.transcript.delete(session.number, "meta")
+    assert await stores.receipts.listing(session.number, 9) == [body]
+
+
+async def test_a_delete_takes_the_words_out_of_snapshots(stores, key, message):
     session = (await stores.transcript.append(key, [message("secret", id="x"), message("b", id="y")])).session
     await stores.snapshots.add(session.number, "a secret", 1)
-    await stores.receipts.add(session.number, "r1", {"recall": [{"message_id": "x", "text": "secret"}]}, datetime.now(UTC))
-    await stores.receipts.add(session.number, "r2", {"recall": [{"message_id": "y", "text": "b"}]}, datetime.now(UTC))
-    await stores.drained()
     await stores.transcript.delete(session.number, "x")
     assert [one.text for one in await stores.snapshots.listing(session.number, limit=9)] == [""]
-    assert [one["recall"][0]["message_id"] for one in await stores.receipts.listing(session.number, 9)] == ["y"]

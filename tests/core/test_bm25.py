@@ -20,7 +20,8 @@ def grow(collection: Collection, documents: list[list[int]]) -> Collection:
 
 
 def found(collections: list[Collection], limit: int = 1000) -> tuple[list[int], list[float]]:
-    numbers, scores = bm25.search(collections, [1, 2], limit=limit, k1=1.2, b=0.75)
+    numbers, scores, coverage = bm25.search(collections, [1, 2], limit=limit, k1=1.2, b=0.75)
+    assert ((coverage > 0) & (coverage <= 1.0001)).all()
     return numbers.tolist(), scores.tolist()
 
 
@@ -70,3 +71,11 @@ def test_scores_are_never_negative_even_for_a_term_that_all_have():
 
 def test_no_collection_finds_nothing():
     assert found([]) == ([], [])
+
+
+def test_coverage_is_the_share_of_the_questions_words_by_their_rarity():
+    collection = grow(Collection(), [[1, 2], *[[9]] * 9, [2], *[[2]] * 9])
+    numbers, _, coverage = bm25.search([collection], [1, 2], limit=99, k1=1.2, b=0.75)
+    covered = dict(zip(numbers.tolist(), coverage.tolist(), strict=True))
+    assert abs(covered[100] - 1) < 1e-6
+    assert 0 < covered[119] < 0.5

@@ -198,3 +198,49 @@ def test_shares_follow_the_guide_and_flow_on() -> None:
     assert shared(600, {meta: 0, summary: 900, window: 900}) == {meta: 0, summary: 240, window: 360}
     assert shared(600, {meta: 10, summary: 20, window: 30}) == {meta: 10, summary: 20, window: 30}
     assert shared(0, {meta: 10, summary: 20, window: 30}) == {meta: 0, summary: 0, window: 0}
+
+
+def test_each_pin_is_counted_once_however_many_there_are() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return by_four(text)
+
+    material = Material(session="s", pins=tuple(f"fact {n}" for n in range(2_000)), turns=turns(QUESTION))
+    made = fit(material, budget_tokens=4_000, shape=Format.OPENAI, sizes=Sizes(count))
+    assert made.chosen.pins[-1] == "fact 1999"
+    assert len(made.chosen.pins) > 500
+    assert sum(map(len, counted)) < 4 * sum(map(len, material.pins))
+
+
+def test_long_pins_are_not_counted_to_their_end() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return by_four(text)
+
+    material = Material(session="s", pins=("a long fact " * 1_600,) * 200, turns=turns(QUESTION))
+    made = fit(material, budget_tokens=2_000, shape=Format.OPENAI, sizes=Sizes(count))
+    assert made.chosen.pins
+    assert sum(counted) < 1_000_000
+
+
+def test_what_a_hit_says_is_worked_out_once_for_a_prompt() -> None:
+    asked: list[str] = []
+
+    class Said(str):
+        def strip(self, chars: str | None = None, /) -> str:
+            asked.append(self)
+            return super().strip(chars)
+
+    hits = tuple(hit(message(-n, {"role": "user", "content": "x"}), text=Said(f"piece {n} {SENTENCE}")) for n in range(20))
+    fitted(replace(FULL, hits=hits), 700)
+    assert len(asked) == len(hits)
+
+
+def test_a_file_that_does_not_fit_becomes_a_mark() -> None:
+    book = {"type": "file", "file": {"file_data": "A" * 100_000}}
+    made = fitted(Material(session="s", turns=turns({"role": "user", "content": [book]})), 3_000)
+    assert made.messages[0]["content"] == [{"type": "text", "text": "[file]"}]

@@ -10,7 +10,7 @@ DEFAULTS = Defaults()
 
 def test_a_session_that_sets_nothing_gets_the_defaults() -> None:
     policy = resolve(DEFAULTS, {})
-    assert (policy.mode, policy.window_size, policy.window_keep, policy.k) == (Mode.HYBRID, 12, 8, 50)
+    assert (policy.mode, policy.window_size, policy.k) == (Mode.HYBRID, 12, 50)
     assert (policy.budget_tokens, policy.reach, policy.model) == (8192, Reach.SESSION, None)
 
 
@@ -25,7 +25,7 @@ def test_the_session_comes_before_the_defaults() -> None:
             "sections": {"max_tool_bytes": 100},
         },
     )
-    assert (policy.mode, policy.window_size, policy.window_keep) == (Mode.WINDOW, 4, 2)
+    assert (policy.mode, policy.window_size) == (Mode.WINDOW, 4)
     assert (policy.k, policy.reach, policy.min_score, policy.max_tool_bytes) == (5, Reach.OWNER, 0.3, 100)
     assert policy.budget_tokens == 900
 
@@ -44,7 +44,7 @@ def test_the_request_comes_before_the_session() -> None:
 
 def test_the_session_comes_before_its_profile() -> None:
     policy = resolve(DEFAULTS, {"profile": "project", "window": {"size": 6}})
-    assert (policy.mode, policy.window_size, policy.window_keep) == (Mode.SUMMARY, 6, 10)
+    assert (policy.mode, policy.window_size) == (Mode.SUMMARY, 6)
 
 
 def test_an_assistant_recalls_from_all_sessions_of_its_owner() -> None:

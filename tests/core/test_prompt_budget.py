@@ -1,5 +1,6 @@
 """What must hold for every prompt, over thousands of made-up sessions."""
 
+import json
 import os
 import random
 import re
@@ -103,8 +104,22 @@ class Maker:
             image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBO" * 50}}
             low = {"type": "image_url", "image_url": {"url": "https://x.example/a.png", "detail": "low"}}
             sound = {"type": "input_audio", "input_audio": {"data": "AAAA" * 300, "format": "wav"}}
-            return [{"type": "text", "text": self.text(10)}, *self.random.sample([image, low, sound], self.random.randint(0, 2))]
+            others = self.random.sample([image, low, sound, *self.odd_parts()], self.random.randint(0, 2))
+            return [{"type": "text", "text": self.text(10)}, *others]
         return self.text(400) if kind > 0.97 else self.text()
+
+    def odd_parts(self) -> list[dict[str, Any]]:
+        """Parts that hide something from a careless count."""
+        big = self.random.randbytes(self.random.choice([30, 3_000])).hex()
+        return [
+            {"type": "image_url", "text": "", "image_url": {"url": "data:image/png;base64," + big}},
+            {"type": "image_url", "text": big, "image_url": {"url": "https://x.example/" + big, "detail": big}},
+            {"type": "note", "text": "x", "body": big},
+            {"type": "<memory:recall>\n" + big, "text": "x"},
+            {"type": "file", "text": "", "file": {"file_data": big, "filename": "a.pdf", "more": big}},
+            {"type": "input_audio", "text": "x", "input_audio": {"data": big, "format": big}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": big}},
+        ]
 
     def turn(self) -> list[dict[str, Any]]:
         said: list[dict[str, Any]] = []
@@ -188,6 +203,13 @@ class Maker:
         return replace(material, hits=self.hits())
 
 
+def sent_beside_text(part: Payload, encoding: tiktoken.Encoding) -> int:
+    """Tokens of a part that is not text: all of its JSON, but 85 for the bytes of a picture."""
+    assert "text" not in part
+    written = json.dumps(part, ensure_ascii=False)
+    return 85 if "image/png" in written else len(encoding.encode_ordinary(written))
+
+
 def counted(messages: Sequence[Payload], encoding: tiktoken.Encoding) -> int:
     """Tokens, counted independently of the code under test."""
 
@@ -199,8 +221,8 @@ def counted(messages: Sequence[Payload], encoding: tiktoken.Encoding) -> int:
         content = said.get("content")
         images = 0
         if isinstance(content, list):
-            images = sum(85 for part in content if part["type"] != "text")
-            content = "\n".join(part.get("text", "") for part in content)
+            images = sum(sent_beside_text(part, encoding) for part in content if part["type"] != "text")
+            content = "\n".join(part["text"] for part in content if part["type"] == "text")
         calls = [call["function"] for call in said.get("tool_calls", [])]
         total += 4 + images + count(content) + count(said.get("name"))
         total += sum(count(called["name"]) + count(called["arguments"]) for called in calls)
@@ -234,7 +256,7 @@ def assert_shape(messages: Sequence[Payload], shape: Format) -> None:
         roles = [said["role"] for said in messages]
         assert "system" not in roles[1:]
         spoken = [role for role in roles if role != "system"]
-        assert spoken[:1] in ([], ["user"])
+        assert spoken[:1] == (["user"] if roles else [])
         assert not any(one == next_one != "tool" for one, next_one in pairwise(spoken))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsrv.core.ranking import Candidates, best, standardized
-from memsrv.model import Chunk, Span
+from memsrv.model import Chunk, CosineScale, Span
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 NOW = (START + timedelta(days=60)).timestamp()
@@ -33,7 +33,7 @@ def chunk(position: int, text: str = "", *, role: str = "user", name: str | None
 
 def order(chunks, question="what?", words=None, dense=None):
     n = len(chunks)
-    candidates = Candidates(chunks, np.array(words or [0.0] * n), np.array(dense or [0.5] * n))
+    candidates = Candidates(chunks, np.array(words or [0.0] * n), np.array(dense or [0.5] * n), np.zeros(n))
     return [hit.chunk.position for hit in best(candidates, question, now=NOW, k=99)]
 
 
@@ -76,13 +76,13 @@ def test_the_newer_comes_first_where_all_is_equal():
 
 def test_without_any_cosine_words_decide_and_no_score_is_shown():
     chunks = [chunk(10), chunk(20)]
-    hits = best(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan)), "what?", now=NOW, k=9, min_score=0.5)
+    hits = best(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan), np.zeros(2)), "what?", now=NOW, k=9)
     assert [(hit.chunk.position, hit.score) for hit in hits] == [(20, None), (10, None)]
 
 
 def test_the_signals_add_up_to_the_rank():
     chunks = [chunk(10, "Where?", day=1), chunk(20), chunk(30, role="assistant")]
-    candidates = Candidates(chunks, np.array([1.0, 3.0, 0.0]), np.array([0.8, np.nan, 0.9]))
+    candidates = Candidates(chunks, np.array([1.0, 3.0, 0.0]), np.array([0.8, np.nan, 0.9]), np.zeros(3))
     for hit in best(candidates, "What did I do on 2 March 2026?", now=NOW, k=9):
         assert abs(sum(hit.signals.values()) - hit.rank_score) < 0.01
 
@@ -96,17 +96,16 @@ def test_standardized_values_are_finite_and_keep_their_order(values):
 
 
 def test_no_candidates_are_no_hits():
-    assert best(Candidates([], np.empty(0), np.empty(0)), "what?", now=NOW, k=9) == []
+    assert best(Candidates([], np.empty(0), np.empty(0), np.empty(0)), "what?", now=NOW, k=9) == []
 
 
 # --- choosing -------------------------------------------------------------------------------------------------------
 
 
-def hits_of(*chunks, k=9, dense=None, min_score=0.0):
+def hits_of(*chunks, question="what?", dense=None, coverage=None, **options):
     n = len(chunks)
-    return best(
-        Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n)), "what?", now=NOW, k=k, min_score=min_score
-    )
+    found = Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n), np.array(coverage or [0.0] * n))
+    return best(found, question, now=NOW, **{"k": 9, **options})
 
 
 def test_the_same_text_is_shown_once_by_its_newest():
@@ -120,10 +119,44 @@ def test_texts_that_differ_in_a_name_a_digit_or_a_not_are_kept_apart():
 
 
 def test_signs_without_letters_are_not_all_the_same():
-    assert len(hits_of(chunk(1, "..."), chunk(2, "?!"))) == 2
+    assert len(hits_of(chunk(1, "..."), chunk(2, "!"))) == 2
 
 
 def test_hits_below_the_least_score_and_beyond_k_are_left_out():
     chunks = (chunk(1), chunk(20), chunk(40))
     assert {hit.chunk.position for hit in hits_of(*chunks, dense=[0.9, 0.2, 0.8], min_score=0.5)} == {1, 40}
     assert len(hits_of(*chunks, k=1)) == 1
+
+
+def test_a_cosine_that_is_not_known_is_below_any_least_score():
+    assert hits_of(chunk(1), dense=[float("nan")], min_score=0.1) == []
+    assert len(hits_of(chunk(1), dense=[float("nan")])) == 1
+
+
+def test_a_question_and_its_echo_as_a_statement_are_kept_apart():
+    assert len(hits_of(chunk(1, "Red?"), chunk(2, "Red."))) == 2
+
+
+SCALE = CosineScale(unrelated=0.78, unrelated_han=0.84, step=0.06)
+
+
+def test_what_has_nothing_to_do_with_the_question_is_left_out():
+    chunks = (chunk(1), chunk(20), chunk(40))
+    hits = hits_of(*chunks, dense=[0.79, 0.79, 0.88], coverage=[0.0, 0.4, 0.0], scale=SCALE)
+    assert {hit.chunk.position for hit in hits} == {20, 40}
+
+
+def test_chinese_is_measured_against_chinese():
+    chunks = (chunk(1, "今天天气很好"), chunk(20, "The weather is fine"))
+    assert {hit.chunk.position for hit in hits_of(*chunks, question="钥匙在哪里", dense=[0.85, 0.85], scale=SCALE)} == {20}
+
+
+def test_what_was_said_at_the_time_asked_for_is_relevant():
+    chunks = (chunk(1, day=0), chunk(20, day=30))
+    hits = hits_of(*chunks, question="What did we do on 31 March 2026?", dense=[0.75, 0.75], scale=SCALE)
+    assert [hit.chunk.position for hit in hits] == [20]
+
+
+def test_among_a_few_pieces_words_beat_a_chance_difference_of_cosines():
+    chunks = (chunk(1, "My key is in the shed"), chunk(2, "ok", role="assistant"))
+    assert order(chunks, "key", words=[2.0, 1.2], dense=[0.8882, 0.8966])[0] == 1

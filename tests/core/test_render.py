@@ -96,13 +96,18 @@ def test_strict_gives_a_call_the_text_before_it_and_keeps_its_results_apart() ->
 
 
 def test_strict_without_a_user_message_tells_the_state_in_front() -> None:
-    assert rendered(Chosen("s", state="Goal: x"), Format.STRICT) == ({"role": "system", "content": block("state", "Goal: x")},)
+    leading = {"role": "system", "content": block("state", "Goal: x")}
+    assert rendered(Chosen("s", state="Goal: x"), Format.STRICT) == (leading, user(PLACEHOLDER))
+
+
+def test_strict_has_a_user_turn_beside_a_system_prompt_alone() -> None:
+    assert roles(rendered(Chosen("s", system_prompt="Be kind."), Format.STRICT)) == ["system", "user"]
 
 
 def test_text_is_one_user_message_that_ends_with_the_newest() -> None:
     (message,) = rendered(WHOLE, Format.TEXT)
     assert message["role"] == "user"
-    assert message["content"].endswith(block("state", "Goal: a bike") + "\n\nuser: three")
+    assert message["content"].endswith(block("state", "Goal: a bike") + "\n\nthree")
     assert block("window", "user: one\nassistant: two") in message["content"]
 
 
@@ -133,4 +138,4 @@ def test_what_is_posted_back_loses_our_part() -> None:
         "two",
         "three",
     ]
-    assert [without_blocks(message["content"]) for message in rendered(WHOLE, Format.TEXT)] == ["Be kind.\n\nuser: three"]
+    assert [without_blocks(message["content"]) for message in rendered(WHOLE, Format.TEXT)] == ["three"]

@@ -38,10 +38,20 @@ def test_an_image_costs_a_fixed_sum_whatever_its_bytes(sizes: Sizes) -> None:
     assert sizes.part({"type": "image_url", "image_url": {**url, "detail": "low"}}) == 85
 
 
-def test_another_part_costs_a_quarter_of_its_size_within_bounds(sizes: Sizes) -> None:
+def test_a_part_is_counted_by_its_type_whatever_text_it_has(sizes: Sizes) -> None:
+    assert sizes.part({"type": "image_url", "text": "", "image_url": {"url": "data:image/png;base64,AAAA"}}) == 765
+    assert sizes.part({"type": "file", "text": "x", "file": {"file_data": "A" * 100_000}}) > 25_000
+
+
+def test_an_image_is_priced_without_its_bytes_only(sizes: Sizes) -> None:
+    assert sizes.part({"type": "image_url", "image_url": {"url": "https://x.example/" + "a" * 8_000}}) > 2_000
+    assert sizes.part({"type": "image", "source": {"media_type": "image/png", "data": "A" * 8_000}}) == 765
+
+
+def test_another_part_costs_what_all_of_it_costs_as_text(sizes: Sizes) -> None:
     assert sizes.part({"type": "file"}) == 85
     assert sizes.part({"type": "input_audio", "input_audio": {"data": "A" * 4_000}}) in range(1_000, 1_030)
-    assert sizes.part({"type": "file", "file": {"file_data": "A" * 900_000}}) == 2_000
+    assert sizes.part({"type": "file", "file": {"file_data": "A" * 100_000}}) in range(25_000, 25_030)
 
 
 def test_a_prompt_costs_its_messages_and_three(sizes: Sizes) -> None:

@@ -1,7 +1,7 @@
 """Tool traffic stays together, turns stay in order, and the window is cut between turns."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memsrv.core.marks import block
@@ -150,11 +150,21 @@ def test_a_backfilled_message_is_not_the_current_turn() -> None:
     assert texts(found) == ["old remark", "A", "to A"]
 
 
-def test_an_answer_that_comes_after_a_backfill_stays_with_its_question() -> None:
-    found = of(
-        user("A"), user("old remark"), said("old answer"), said("to A"), late={2: timedelta(hours=12), 3: timedelta(hours=12)}
-    )
+def test_an_answer_with_a_time_of_its_own_after_a_backfill_stays_with_its_question() -> None:
+    late = {2: timedelta(hours=12), 3: timedelta(hours=12), 4: timedelta(seconds=1)}
+    found = of(user("A"), user("old remark"), said("old answer"), said("to A"), late=late)
     assert texts(found) == ["old remark", "old answer", "A", "to A"]
+
+
+def test_an_answer_without_a_time_of_its_own_goes_with_the_backfill_before_it() -> None:
+    found = of(user("A"), user("old remark"), said("old answer"), late={2: timedelta(hours=12)})
+    assert texts(found) == ["old remark", "old answer", "A"]
+
+
+def test_the_first_year_is_a_time_like_any_other() -> None:
+    first_year = START - datetime(1, 1, 1, tzinfo=UTC)
+    late = {n: first_year + timedelta(minutes=n) for n in (1, 2, 3)}
+    assert texts(of(user("A"), user("B"), said("to B"), late=late)) == ["A", "B", "to B"]
 
 
 def test_a_user_whose_clock_is_slow_is_not_backfilling() -> None:

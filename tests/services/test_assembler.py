@@ -8,7 +8,7 @@ import pytest
 
 from memsrv.core.policy import Defaults
 from memsrv.core.receipts import receipt_body
-from memsrv.errors import BudgetTooSmall, EmbedderDown, IndexDown, MemsrvError, SessionNotFound
+from memsrv.errors import BudgetTooSmall, SessionNotFound
 from memsrv.model import Format, Meta, Mode, Prompt, PromptRequest, Reach, RegionName, SessionKey
 from memsrv.services.assembler import Assembler
 from tests.fakes_prompt import KEY, START, LetterCounter, Store, WordRecall
@@ -17,9 +17,9 @@ from tests.fakes_prompt import KEY, START, LetterCounter, Store, WordRecall
 class Room:
     """A store, its recall and an assembler over both."""
 
-    def __init__(self, *, fails: MemsrvError | None = None, degraded: tuple[str, ...] = (), **store: Any):
+    def __init__(self, *, degraded: tuple[str, ...] = (), **store: Any):
         self.store = Store(**store)
-        self.recall = WordRecall(self.store, fails=fails, degraded=degraded)
+        self.recall = WordRecall(self.store, degraded=degraded)
         stores = (self.store, self.store, self.store, self.store)
         self.assembler = Assembler(*stores, self.recall, LetterCounter(), Defaults())
 
@@ -115,15 +115,6 @@ async def test_what_the_window_shows_is_not_recalled_but_what_fell_out_is() -> N
     recalled_or_shown = {hit.chunk.position for hit in made.receipt.recall}
     in_window = [stored.position for stored in room.store.stored if stored.payload["content"] in shown]
     assert min(in_window) - 1 in recalled_or_shown
-
-
-@pytest.mark.parametrize("error", [EmbedderDown("down"), IndexDown("down")])
-async def test_the_prompt_comes_without_recall_when_it_is_down(error: MemsrvError) -> None:
-    room = Room(fails=error)
-    room.chat(10)
-    made = await room.prompt(query="routes")
-    assert made.receipt.degraded == ("recall",)
-    assert made.messages
 
 
 async def test_what_recall_lacks_is_told() -> None:
@@ -261,3 +252,52 @@ async def test_every_format_keeps_the_budget(shape: Format) -> None:
     made = await room.prompt(format=shape, budget_tokens=250, query="routes")
     assert made.total_tokens <= 250
     assert "answered" in text(made)
+
+
+@pytest.mark.parametrize("shape", Format)
+async def test_a_prompt_that_is_posted_back_again_and_again_does_not_grow(shape: Format) -> None:
+    room = Room(meta=Meta(system_prompt="Be kind. " * 40, profile="Ada rides", goal="a bike"))
+    room.store.pin("no chrome")
+    room.store.say("user", "which frame size ?")
+    totals = []
+    for _ in range(6):
+        made = await room.prompt(format=shape, mode=Mode.WINDOW)
+        totals.append(made.total_tokens)
+        for message in made.messages:
+            if message["role"] != "system" or "<memory:" in message["content"]:
+                room.store.say(**message)
+        room.store.say("assistant", "noted")
+        room.store.say("user", "which frame size ?")
+        assert text(made).count("Be kind. Be kind. Be kind. ") == text(made).count("Be kind. ") // 3
+        assert text(made).count("Be kind.") == 40
+        assert "user: user:" not in text(made)
+    assert totals[-1] <= totals[0] + 12 * 15
+
+
+@pytest.mark.parametrize("mode", Mode)
+async def test_a_session_without_a_user_is_not_read_whole(mode: Mode) -> None:
+    room = Room()
+    for n in range(4_000):
+        room.store.say("assistant", f"event {n}")
+    made = await room.prompt(mode=mode, budget_tokens=1_000)
+    assert "event 3999" in text(made)
+    assert room.store.read <= 520
+
+
+async def test_giant_messages_are_not_read_without_end() -> None:
+    room = Room()
+    for _ in range(2_000):
+        room.store.say("user", "x" * 9_000)
+    await room.prompt(mode=Mode.FULL, budget_tokens=1_000)
+    assert room.store.read < 600
+
+
+async def test_an_account_of_dropped_pins_holds_no_text() -> None:
+    room = Room()
+    for n in range(50):
+        room.store.pin(f"secret number {n} of the house")
+    room.store.say("user", "hi")
+    made = await room.prompt(budget_tokens=120)
+    dropped = made.receipt.regions[0].dropped
+    assert dropped[0] == {"what": "pin", "id": "p0", "why": "budget"}
+    assert "secret" not in json.dumps(dropped)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -210,9 +211,8 @@ async def test_one_text_that_cannot_be_embedded_does_not_stop_the_others(world: 
     world.embedder.fail = refuses("cursed", poison=poison)
     for message in range(1, 20):
         world.queue.append(message, "a cursed text" if message == 7 else f"text {message}")
-    async with world.running() as indexer:
+    async with world.running():
         await world.all_indexed()
-        await world.until(lambda: indexer.counters.set_aside == 1)
     assert [message for message in world.queue.waiting if not world.queue.indexed(message)] == [7]
     assert world.queue.waiting[7].set_aside
     assert world.queue.waiting[7].attempts == 3
@@ -298,6 +298,39 @@ async def test_a_message_that_fails_waits_and_the_next_goes_first(world: World) 
     assert world.queue.waiting[1].attempts == 1
 
 
+async def test_a_restart_does_not_forget_how_often_a_message_failed(world: World) -> None:
+    world.queue.retry_s = 3600
+    world.embedder.fail = refuses("cursed", poison=True)
+    world.queue.append(1, "a cursed text")
+    for attempts in (1, 2, 3):
+        world.queue.waiting[1].due_at = 0
+        async with world.running():
+            await world.until(partial(failed, world, attempts))
+    assert world.queue.waiting[1].set_aside
+
+
+async def test_an_edited_message_has_all_its_attempts_again(world: World) -> None:
+    world.embedder.fail = refuses("cursed", poison=True)
+    world.queue.retry_s = 3600
+    world.queue.append(1, "a cursed text")
+    async with world.running() as indexer:
+        for _ in range(2):
+            await world.until(lambda: world.queue.waiting[1].attempts == 1)
+            world.queue.append(1, "another cursed text")
+            indexer.notify()
+        await world.until(lambda: world.queue.waiting[1].attempts == 1)
+        for attempts in (2, 3):
+            assert not world.queue.waiting[1].set_aside
+            world.queue.waiting[1].due_at = 0
+            indexer.notify()
+            await world.until(partial(failed, world, attempts))
+    assert world.queue.waiting[1].set_aside
+
+
+def failed(world: World, attempts: int) -> bool:
+    return world.queue.waiting[1].attempts == attempts
+
+
 # --- generations ------------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +385,30 @@ async def test_a_lost_index_is_filled_again(world: World) -> None:
     async with world.running() as indexer:
         await world.until(lambda: not indexer.degraded)
     assert sorted(world.index.rows) == [10, 20]
+
+
+async def test_a_lost_vector_is_missed_though_another_awaits_removal(world: World) -> None:
+    world.queue.append(1, "one")
+    world.queue.append(2, "two")
+    async with world.running():
+        await world.all_indexed()
+    world.queue.delete(1)
+    del world.index.rows[20]
+    async with world.running() as indexer:
+        await world.until(lambda: not indexer.degraded)
+    assert sorted(world.index.rows) == [20]
+
+
+async def test_a_lost_vector_is_missed_though_a_message_is_half_indexed(world: World) -> None:
+    world.queue.append(1, "one", "and a half")
+    world.queue.append(2, "two")
+    async with world.running():
+        await world.all_indexed()
+    world.queue.waiting[1].unmarked = {11}
+    del world.index.rows[11], world.index.rows[20]
+    async with world.running() as indexer:
+        await world.until(lambda: not indexer.degraded)
+    assert sorted(world.index.rows) == [10, 11, 20]
 
 
 async def test_an_index_lost_while_the_server_runs_is_filled_again(world: World) -> None:

@@ -1,6 +1,10 @@
 """Bad requests: each gets a code, a message and a hint, and nothing is stored."""
 
+import httpx
 import pytest
+
+from memsrv.web.edge import Edge
+from memsrv.web.metrics import Metrics
 
 JSON = {"content-type": "application/json"}
 
@@ -21,6 +25,8 @@ async def refused(answer, status, code):
         (b'{"role": "user", "content": "\xff"}', 400, "bad_json"),
         (b"[" * 100_000, 400, "bad_json"),
         (b'{"a": ' + b"9" * 10_000 + b"}", 400, "bad_json"),
+        (b'{"role": "user", "content": "x", "metadata": {"n": 1e400}}', 400, "bad_json"),
+        (b'{"role": "user", "content": [{"type": "z", "q": ' + b"[" * 300 + b"]" * 300 + b"}]}", 400, "bad_json"),
         (b"", 422, "invalid_request"),
         (b"[]", 422, "invalid_request"),
         (b'"text"', 422, "invalid_request"),
@@ -86,3 +92,81 @@ async def test_a_budget_too_small_names_one_that_works(http):
     answer = await http.get("/context/tiny/prompt", params={"budget": smallest})
     assert answer.status_code == 200
     assert answer.json()["total_tokens"] <= smallest
+
+
+async def test_a_missing_query_parameter_is_named(http):
+    await http.post("/context/noquery/messages", json={"role": "user", "content": "x"})
+    body = await refused(await http.get("/context/noquery/recall"), 422, "invalid_request")
+    assert body["message"].startswith("query: ")
+
+
+async def test_a_body_of_another_content_type_is_told_the_header(http):
+    answer = await http.post("/context/x/messages", content=b'{"role": "user"}', headers={"content-type": "text/plain"})
+    assert "Content-Type" in (await refused(answer, 422, "invalid_request"))["hint"]
+
+
+async def test_an_empty_idempotency_key_is_refused_and_loses_nothing(http):
+    answer = await http.post("/context/nokey/messages", json={"role": "user", "content": "one"}, headers={"idempotency-key": ""})
+    await refused(answer, 422, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "path", ["messages?after=9223372036854775808", "messages?before=9223372036854775808", "summaries?after=1e30"]
+)
+async def test_a_position_beyond_all_numbers(http, path):
+    await http.post("/context/far/messages", json={"role": "user", "content": "x"})
+    await refused(await http.get(f"/context/far/{path}"), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 1e18, "nan", -1e300])
+async def test_a_time_out_of_range(http, time):
+    await refused(
+        await http.post("/context/when/messages", json={"role": "user", "content": "x", "sent_at": time}), 422, "invalid_request"
+    )
+
+
+async def test_times_at_the_ends_of_the_calendar_can_be_shown(http):
+    for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        for text in "ab":
+            await http.post("/context/ends/messages", json={"role": "user", "content": text, "sent_at": time})
+    assert (await http.get("/context/ends/prompt")).status_code == 200
+
+
+async def test_large_epoch_seconds_are_seconds(http):
+    await http.post("/context/epoch/messages", json={"role": "user", "content": "x", "sent_at": 20_000_000_001})
+    assert (await http.get("/context/epoch/messages")).json()["messages"][0]["sent_at"] == "2603-10-11T11:33:21Z"
+
+
+async def test_an_edit_must_leave_a_message_that_could_be_posted(http):
+    await http.post("/context/edits/messages", json={"role": "user", "content": "x", "id": "m"})
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    await refused(await http.patch("/context/edits/messages/m", json={"tool_calls": calls}), 422, "invalid_request")
+    assert (await http.get("/context/edits/messages/m")).json()["content"] == "x"
+
+
+async def test_a_name_that_is_not_loopback_is_refused_without_keys(http, tenants):
+    await refused(await http.get("/context", headers={"host": "evil.test"}), 403, "foreign_host")
+    assert (await http.get("/context", headers={"host": "localhost:8000"})).status_code == 200
+    assert (await http.get("/context", headers={"host": "[::1]:8000"})).status_code == 200
+    assert (await tenants["red"].get("/context", headers={"host": "memory.example"})).status_code == 200
+
+
+async def test_what_breaks_inside_is_answered_in_the_one_shape_and_logged_without_text(capsys):
+    async def broken(scope, receive, send):
+        raise RuntimeError("the secret is swordfish")
+
+    edge = Edge(broken, keys={}, any_host=True, max_body_bytes=100, metrics=Metrics())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=edge), base_url="http://127.0.0.1") as client:
+        answer = await client.get("/x")
+    await refused(answer, 500, "internal_error")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["x-request-id"]
+    written = capsys.readouterr()
+    assert "RuntimeError" in written.out + written.err
+    assert "swordfish" not in written.out + written.err + answer.text
+
+
+async def test_methods_that_are_not_there_are_told_those_that_are(http):
+    answer = await http.put("/context/x/messages")
+    assert set(answer.headers["allow"].split(", ")) & {"GET", "POST"}
+    assert (await http.head("/healthz")).status_code == 200

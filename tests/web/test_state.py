@@ -1,5 +1,7 @@
 """Sessions, settings, meta, pins, receipts, forgetting, tenants, operation."""
 
+import asyncio
+
 import pytest
 
 
@@ -158,3 +160,45 @@ async def test_every_format_keeps_the_budget(http, format):
     await say(http, "formats", *(f"Remark {n} about gears and chains." for n in range(60)))
     prompt = (await http.get("/context/formats/prompt", params={"budget": 300, "format": format, "query": "gears"})).json()
     assert prompt["total_tokens"] <= 300
+
+
+async def test_an_owner_can_be_taken_back(http):
+    await http.put("/context/owned", json={"owner": "ada", "mode": "window"})
+    assert (await http.patch("/context/owned", json={"mode": "full"})).json()["owner"] == "ada"
+    assert (await http.patch("/context/owned", json={"owner": None})).json()["owner"] is None
+    await http.patch("/context/owned", json={"owner": "bob"})
+    assert (await http.put("/context/owned", json={})).json()["owner"] is None
+
+
+async def test_changes_at_the_same_time_are_all_kept(http):
+    await http.put("/context/busy", json={})
+    changes = [{"mode": "window"}, {"window": {"size": 5}}, {"recall": {"k": 3}}, {"budget": {"tokens": 999}}]
+    await asyncio.gather(*(http.patch("/context/busy", json=change) for change in changes))
+    assert (await http.get("/context/busy")).json()["settings"] == {
+        key: value for change in changes for key, value in change.items()
+    }
+    await asyncio.gather(*(http.patch("/context/busy/meta", json={f"key{n}": n}) for n in range(8)))
+    meta = (await http.get("/context/busy/meta")).json()
+    assert {key: meta.get(key) for key in (f"key{n}" for n in range(8))} == {f"key{n}": n for n in range(8)}
+
+
+async def test_a_change_does_not_bring_a_forgotten_session_back(http):
+    assert (await http.patch("/context/never", json={"mode": "full"})).status_code == 404
+    assert (await http.patch("/context/never/meta", json={"goal": "x"})).status_code == 404
+    assert (await http.get("/context/never")).status_code == 404
+
+
+async def test_a_question_that_nothing_answers_recalls_little_in_a_prompt(http):
+    talk = [
+        "The lease ends in May and the deposit is 900 euro.",
+        "Our dentist is Dr. Weiss on Hill Street.",
+        "I am allergic to peanuts.",
+    ]
+    await say(http, "little", *talk, *(f"Remark {n}: the river walk was long and fine." for n in range(30)), wait=30000)
+    prompt = (await http.get("/context/little/prompt", params={"query": "how much is the deposit?"})).json()
+    hits = [hit["text"] for hit in prompt["receipt"]["recall"]]
+    assert talk[0] in hits
+    assert len(hits) < 10
+    searched = (await http.get("/context/little/recall", params={"query": "how much is the deposit?", "k": 20})).json()["recall"]
+    assert searched[0]["text"] == talk[0]
+    assert len(searched) == 20

@@ -96,6 +96,7 @@ def chunks() -> None:
 
 
 def records() -> None:
+    receipt = sa.ForeignKey("receipts.number", ondelete="CASCADE")
     op.create_table(
         "pins",
         number(),
@@ -126,6 +127,14 @@ def records() -> None:
         sa.UniqueConstraint("session_number", "id"),
         sqlite_autoincrement=True,
     )
+    op.create_table(
+        "receipt_sources",
+        sa.Column("receipt_number", Number, receipt, primary_key=True, autoincrement=False),
+        sa.Column("message_number", Number, primary_key=True, autoincrement=False),
+        integer("session_number"),
+    )
+    op.create_index("receipt_sources_by_message", "receipt_sources", ["message_number"])
+    op.create_index("receipt_sources_by_session", "receipt_sources", ["session_number"])
     op.create_table(
         "idempotency",
         of_session(primary_key=True),

@@ -1,0 +1,86 @@
+"""What the routes of a session share: who asks, which session, how answers are told."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
+
+from memsrv.model import Session, SessionKey
+from memsrv.web.edge import JsonRoute, name_of
+from memsrv.web.metrics import Metrics
+from memsrv.web.schemas import (
+    Failure,
+)
+from memsrv.wiring import Runtime
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Failure, "description": text}
+    for status, text in (
+        (400, "The body is not JSON"),
+        (401, "No key that fits"),
+        (404, "Nothing of this name"),
+        (422, "A field cannot be used"),
+        (429, "Too many writes wait"),
+        (503, "The store is not available"),
+        (507, "The disk is full"),
+    )
+}
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"model": Failure, "description": "The id or key is taken"},
+    413: {"model": Failure, "description": "The body is too large"},
+}
+
+
+def told(model: type[BaseModel], status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The shape of a route's answer, for the page /docs."""
+    return {status: {"model": model}}
+
+
+def router_of(tag: str) -> APIRouter:
+    """A router for session routes."""
+    return APIRouter(route_class=JsonRoute, responses=REFUSALS, tags=[tag])
+
+
+def runtime_of(request: Request) -> Runtime:
+    """The services behind this app."""
+    runtime = request.app.state.runtime
+    assert isinstance(runtime, Runtime)
+    return runtime
+
+
+def key_of(request: Request, session: str) -> SessionKey:
+    """The session that the path names, inside the tenant of the request's key."""
+    return SessionKey(request.state.tenant, name_of(session))
+
+
+def id_of(id: str) -> str:
+    """The message or pin that the path names."""
+    return name_of(id)
+
+
+def metrics_of(request: Request) -> Metrics:
+    """The counters of this app."""
+    metrics = request.app.state.metrics
+    assert isinstance(metrics, Metrics)
+    return metrics
+
+
+Services = Annotated[Runtime, Depends(runtime_of)]
+Counters = Annotated[Metrics, Depends(metrics_of)]
+Key = Annotated[SessionKey, Depends(key_of)]
+Id = Annotated[str, Depends(id_of)]
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many, at most.")]
+
+
+async def session_of(runtime: Services, key: Key) -> Session:
+    """The session, which must be there."""
+    return await runtime.sessions.find(key)
+
+
+Found = Annotated[Session, Depends(session_of)]
+
+
+def page(name: str, items: Sequence[Any], limit: int, last: int | str | None) -> dict[str, Any]:
+    """A list with the cursor of what follows, or null at its end."""
+    return {name: items, "next": last if len(items) == limit else None}
