@@ -34,7 +34,7 @@ from memsrv.adapters.schema import (
     without_nul,
 )
 from memsrv.adapters.sessions_sql import require_session
-from memsrv.errors import DiskFull, Internal, StoreDown
+from memsrv.errors import BadRequest, DiskFull, Internal, StoreDown
 from memsrv.model import Snapshot
 
 log = structlog.get_logger()
@@ -48,8 +48,6 @@ LATEST = (
     .order_by(snapshots.c.version.desc())
     .limit(1)
 )
-
-
 SOURCE = (
     select(messages.c.number, messages.c.session_number)
     .join(sessions, sessions.c.number == messages.c.session_number)
@@ -158,7 +156,7 @@ class SqlReceipts:
             batch = list(self._in_hand.values())
             try:
                 await self._database.write(partial(keep, batch=batch, kept=self._kept))
-            except (StoreDown, DiskFull, Internal) as error:
+            except (StoreDown, DiskFull, BadRequest, Internal) as error:
                 log.warning("receipts_dropped", count=len(batch), reason=error.code)
             self._in_hand = {}
 

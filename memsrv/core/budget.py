@@ -23,7 +23,6 @@ from memsrv.core.regions import (
     Quotes,
     pins_text,
     profile_text,
-    recall_lines,
     recall_note,
     recall_text,
     summary_text,
@@ -340,7 +339,7 @@ def fit_recall(
 
 def entry_costs(hits: tuple[Recall, ...], session: str, sizes: Sizes, quotes: Quotes) -> list[int]:
     """Tokens of each hit's entry, date and line end included."""
-    return [sizes.text(entry) + 1 for hit in hits for entry in recall_lines((hit,), session, quotes)]
+    return [sizes.text(quotes.alone(hit, session)) + 1 for hit in hits]
 
 
 def frame_cost(sizes: Sizes) -> int:

@@ -26,15 +26,22 @@ class Quotes:
     """What hits say, each worked out once for a prompt."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, str], str] = {}
+        self._known: dict[int, tuple[Recall, str]] = {}
+        self._alone: dict[int, tuple[Recall, str]] = {}
 
     def of(self, hit: Recall, session: str) -> str:
         """Speaker, score and text of a hit, without its time."""
-        key = (hit.chunk.number, session)
-        known = self._known.get(key)
+        known = self._known.get(id(hit))
         if known is None:
-            known = self._known[key] = f"{speaker(hit, session)}: {quoted(hit.chunk.text.strip())}"
-        return known
+            known = self._known[id(hit)] = (hit, f"{speaker(hit, session)}: {quoted(hit.chunk.text.strip())}")
+        return known[1]
+
+    def alone(self, hit: Recall, session: str) -> str:
+        """The entry of a hit as it is when no other stands before it."""
+        known = self._alone.get(id(hit))
+        if known is None:
+            known = self._alone[id(hit)] = (hit, "".join(recall_lines((hit,), session, self)))
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +166,9 @@ def recall_lines(hits: Sequence[Recall], session: str, quotes: Quotes | None = N
     day, since = "", 0
     for hit in sorted(hits, key=chronology):
         at = hit.chunk.sent_at.astimezone(UTC)
-        today = at.strftime("%Y-%m-%d")
+        today = at.date().isoformat()
         date = "" if today == day and since <= DATE_REACH_CHARS else today + " "
-        entry = f"- {date}{at:%H:%M} {quotes.of(hit, session)}"
+        entry = f"- {date}{at.hour:02}:{at.minute:02} {quotes.of(hit, session)}"
         day, since = today, len(entry) if date else since + len(entry)
         yield entry
 

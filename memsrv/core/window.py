@@ -43,10 +43,10 @@ def fit_turns(turns: Sequence[Turn], user: Payload | None, *, limit_tokens: int,
     dropped: list[Mapping[str, Any]] = []
     kept: list[Kept] = []
     current = turns[-1] if turns and user is not None else None
-    if current is not None:
-        kept.append(newest_turn(current, limit_tokens, sizes, dropped))
+    if turns:
+        kept.append(newest_turn(turns[-1], limit_tokens, sizes, dropped))
         left -= kept[0].tokens
-    older = turns[:-1] if current is not None else turns
+    older = turns[:-1]
     for at in range(len(older) - 1, -1, -1):
         fitted = fit_turn(older[at], left, sizes, dropped)
         if fitted is None and could_stand(older[at], limit_tokens, sizes):
@@ -73,10 +73,11 @@ def gathered(kept: Sequence[Kept], current: Turn | None, user: Payload | None, d
 
 
 def newest_turn(turn: Turn, limit_tokens: int, sizes: Sizes, dropped: list[Mapping[str, Any]]) -> Kept:
-    """What follows the newest user message, from the end back; units too large for the limit are passed over."""
+    """What follows the newest user message, or all of a turn that has none, from the end back; units too large for the
+    limit are passed over."""
     kept: list[tuple[Unit, tuple[Payload, ...]]] = []
     spent, full = 0, False
-    for unit in reversed(turn.units[1:]):
+    for unit in reversed(turn.units[1:] if turn.user else turn.units):
         payloads, tokens = cheapest_fit(unit, limit_tokens - spent, sizes)
         if tokens is None or full:
             full = full or lighter(unit, limit_tokens, sizes) is not None

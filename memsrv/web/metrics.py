@@ -32,6 +32,10 @@ class Metrics:
         )
         self._pending = Gauge("memsrv_pending_index", "Messages that wait for their vectors.", registry=self._registry)
         self._set_aside = Gauge("memsrv_set_aside", "Messages that could not be indexed.", registry=self._registry)
+        self._indexed = Gauge("memsrv_indexed_chunks", "Chunks indexed since the start.", registry=self._registry)
+        self._failed = Gauge(
+            "memsrv_failed_batches", "Batches that could not be indexed since the start.", registry=self._registry
+        )
         self._degraded = Gauge("memsrv_degraded", "1 while this part is down.", ("part",), registry=self._registry)
 
     def request(self, route: str, method: str, status: int, mode: str, took_s: float) -> None:
@@ -47,10 +51,12 @@ class Metrics:
         for part in prompt.receipt.degraded:
             self._degraded_prompts.labels(part).inc()
 
-    def text(self, *, pending: int, set_aside: int, degraded: Iterable[str]) -> bytes:
+    def text(self, *, pending: int, set_aside: int, indexed: int, failed: int, degraded: Iterable[str]) -> bytes:
         """The exposition, with the state of this moment."""
         self._pending.set(pending)
         self._set_aside.set(set_aside)
+        self._indexed.set(indexed)
+        self._failed.set(failed)
         down = set(degraded)
         for part in sorted(down | set(PARTS)):
             self._degraded.labels(part).set(part in down)

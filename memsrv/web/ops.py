@@ -37,7 +37,14 @@ async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
 async def read_metrics(runtime: Services, metrics: Counters) -> Response:
     """The counters, for Prometheus."""
     state = await runtime.state()
-    text = metrics.text(pending=state.pending, set_aside=state.set_aside, degraded=state.degraded)
+    counters = runtime.indexer.counters
+    text = metrics.text(
+        pending=state.pending,
+        set_aside=state.set_aside,
+        indexed=counters.indexed_chunks,
+        failed=counters.failed_batches,
+        degraded=state.degraded,
+    )
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -264,11 +264,9 @@ async def test_a_prompt_that_is_posted_back_again_and_again_does_not_grow(shape:
         made = await room.prompt(format=shape, mode=Mode.WINDOW)
         totals.append(made.total_tokens)
         for message in made.messages:
-            if message["role"] != "system" or "<memory:" in message["content"]:
-                room.store.say(**message)
+            room.store.say(**message)
         room.store.say("assistant", "noted")
         room.store.say("user", "which frame size ?")
-        assert text(made).count("Be kind. Be kind. Be kind. ") == text(made).count("Be kind. ") // 3
         assert text(made).count("Be kind.") == 40
         assert "user: user:" not in text(made)
     assert totals[-1] <= totals[0] + 12 * 15

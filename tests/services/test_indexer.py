@@ -327,6 +327,18 @@ async def test_an_edited_message_has_all_its_attempts_again(world: World) -> Non
     assert world.queue.waiting[1].set_aside
 
 
+async def test_a_message_that_failed_before_a_restart_goes_alone_after_it(world: World) -> None:
+    async with world.running() as indexer:
+        await world.until(lambda: not indexer.degraded)
+    world.queue.append(1, "one")
+    world.queue.append(2, "two")
+    world.queue.append(3, "three")
+    world.queue.waiting[1].attempts = 1
+    async with world.running():
+        await world.all_indexed()
+    assert [call for call in world.embedder.calls if "user: one" in call] == [["user: one"]]
+
+
 def failed(world: World, attempts: int) -> bool:
     return world.queue.waiting[1].attempts == attempts
 

@@ -1,6 +1,7 @@
 """Sessions, settings, meta, pins, receipts, forgetting, tenants, operation."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -139,7 +140,8 @@ async def test_operators_see_state_and_counters(http):
     assert ready["degraded"] == []
     text = (await http.get("/metrics")).text
     assert 'memsrv_request_seconds_bucket{le="0.1",method="GET",mode="hybrid",route="/context/{session}/prompt"}' in text
-    assert "memsrv_pending_index" in text
+    assert re.search(r"^memsrv_pending_index \S+$", text, re.MULTILINE)
+    assert float(re.search(r"^memsrv_indexed_chunks (\S+)$", text, re.MULTILINE)[1]) > 0
     assert 'memsrv_prompt_tokens_total{mode="hybrid",region="window"}' in text
 
 
