@@ -1,7 +1,8 @@
 """Faults on request, for tests only: wrappers around ports that fail as they are told.
 
 They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (writes), index.query,
-after_transcript_commit. Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none.
+after_transcript_commit. Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none. Those of a
+summarizer (return:<text>, raise_if_input_tokens_over:<n>) are taken and wait for one.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ from memsrv.core.content import mended
 from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, ForeignHost, MemsrvError, Unauthorized
 from memsrv.web.failures import crashed, shaped
 from memsrv.web.metrics import Metrics
-from memsrv.web.schemas import MAX_NAME
+from memsrv.web.schemas import MAX_NAME, has_controls
 
 log = structlog.get_logger()
 OPEN_PATHS = frozenset({"/healthz"})
@@ -223,6 +223,6 @@ def name_of(segment: str) -> str:
         raise BadSessionName("The name in the path is not percent-encoded UTF-8.") from None
     if not 1 <= len(name) <= MAX_NAME:
         raise BadSessionName(f"The name in the path has {len(name)} characters.")
-    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
+    if has_controls(name):
         raise BadSessionName("The name in the path has a control character.")
     return name

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from memsrv.core.receipts import recall_body, receipt_body
+from memsrv.core.receipts import recall_body, receipt_body, written
 from memsrv.model import Prompt, Snapshot
 from memsrv.web.answers import (
     PromptOut,
@@ -18,7 +18,6 @@ from memsrv.web.schemas import (
     MAX_POSITION,
     PromptIn,
     RecallIn,
-    written,
 )
 
 router = router_of("prompt")

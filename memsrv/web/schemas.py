@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from memsrv.core.receipts import written
 from memsrv.model import Draft, Format, Message, Mode, PromptRequest, Reach
 
 MAX_NAME = 512
@@ -48,16 +49,15 @@ def moment(value: object) -> object:
         raise ValueError("the time is out of range") from None
 
 
-def written(value: datetime) -> str:
-    """RFC 3339 in UTC; a fraction of a second only where there is one."""
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 def plain(value: str) -> str:
     """A name: no control characters."""
-    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in value):
+    if has_controls(value):
         raise ValueError("control characters are not allowed")
     return value
+
+
+def has_controls(text: str) -> bool:
+    return any(ord(char) < 32 or 127 <= ord(char) < 160 for char in text)
 
 
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(plain)]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from memsrv.core.merge import merged
+from memsrv.core.receipts import written
 from memsrv.model import Meta, Pin, Session
 from memsrv.web.answers import (
     DeletedOut,
@@ -22,7 +23,6 @@ from memsrv.web.schemas import (
     MetaIn,
     PinIn,
     SessionIn,
-    written,
 )
 
 router = router_of("sessions")
