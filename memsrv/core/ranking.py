@@ -7,7 +7,7 @@ adds the neighbours' cosines, for what answers a question is often spread over a
 named in the question; it was said when the question asks; it was said by the one the question speaks of; it is a question
 itself. docs/recall.md tells how the weights were found and what each part brings.
 
-What has too little to do with the question is left out, if the embedder's cosines can be read that way:
+Beyond the first few, what has too little to do with the question is left out, if the embedder's cosines can be read that way:
 
     relevance = (cosine - what unrelated texts come to) / step + coverage / .3  >=  .5
 """
@@ -32,6 +32,8 @@ LEAST_SPREAD = 0.01
 """Cosines that lie closer together than this tell little: among a few pieces, chance would decide."""
 COVERED = 0.3
 RELEVANT = 0.5
+SURE = 3
+"""So many are shown however little they seem to have to do with it: a question may be put in quite other words."""
 HAN = regex.compile(r"\p{Han}")
 
 
@@ -49,8 +51,8 @@ class Candidates:
 def best(
     candidates: Candidates, question: str, *, now: float, k: int, min_score: float | None = None, scale: CosineScale | None = None
 ) -> list[Recall]:
-    """At most k hits at or above the least score, best first, each text once; with a scale, only relevant ones. `now`: the
-    time of the newest message, in seconds.
+    """At most k hits at or above the least score, best first, each text once; with a scale, beyond the first few only what
+    is relevant. `now`: the time of the newest message, in seconds.
 
     Only texts that are the same but for case, white space and signs at their ends are folded (the newest stands for all):
     those that differ in a name, a digit or a "not" say different things. A cosine that is not known is below any least score.
@@ -62,13 +64,12 @@ def best(
     total = np.sum([WEIGHTS[name] * values for name, values in signals.items()], axis=0)
     said = [plain(chunk.text) for chunk in chunks]
     newest = {said[row]: row for row in sorted(range(len(chunks)), key=lambda row: (chunks[row].sent_at, chunks[row].number))}
-    enough = relevant(candidates, question, signals["time"], scale) & ~(candidates.dense < (min_score or -1.0))
-    if min_score:
-        enough &= ~np.isnan(candidates.dense)
+    related = relevant(candidates, question, signals["time"], scale)
+    enough = candidates.dense >= min_score if min_score else np.ones(len(chunks), bool)
     hits: dict[str, Recall] = {}
     for row in np.lexsort(([-chunk.number for chunk in chunks], -total)):
         shown = newest[said[row]]
-        if said[row] in hits or not enough[shown]:
+        if said[row] in hits or not enough[shown] or (len(hits) >= SURE and not related[shown]):
             continue
         if len(hits) == k:
             break

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsrv.core.ranking import Candidates, best, standardized
+from memsrv.core.ranking import SURE, Candidates, best, standardized
 from memsrv.model import Chunk, CosineScale, Span
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -140,21 +140,41 @@ def test_a_question_and_its_echo_as_a_statement_are_kept_apart():
 SCALE = CosineScale(unrelated=0.78, unrelated_han=0.84, step=0.06)
 
 
+SURE_ONES = tuple(chunk(900 + 10 * n, f"sure {n}") for n in range(SURE))
+
+
+def beyond_the_first(*chunks, question="what?", dense, coverage=None):
+    """Positions of those that are shown besides the ones that always are."""
+    zeros = [0.0] * len(chunks)
+    hits = hits_of(
+        *SURE_ONES,
+        *chunks,
+        question=question,
+        dense=[0.99] * SURE + dense,
+        coverage=[1.0] * SURE + (coverage or zeros),
+        scale=SCALE,
+        k=99,
+    )
+    return {hit.chunk.position for hit in hits} - {one.position for one in SURE_ONES}
+
+
 def test_what_has_nothing_to_do_with_the_question_is_left_out():
-    chunks = (chunk(1), chunk(20), chunk(40))
-    hits = hits_of(*chunks, dense=[0.79, 0.79, 0.88], coverage=[0.0, 0.4, 0.0], scale=SCALE)
-    assert {hit.chunk.position for hit in hits} == {20, 40}
+    assert beyond_the_first(chunk(1), chunk(20), chunk(40), dense=[0.79, 0.79, 0.88], coverage=[0.0, 0.4, 0.0]) == {20, 40}
 
 
 def test_chinese_is_measured_against_chinese():
     chunks = (chunk(1, "今天天气很好"), chunk(20, "The weather is fine"))
-    assert {hit.chunk.position for hit in hits_of(*chunks, question="钥匙在哪里", dense=[0.85, 0.85], scale=SCALE)} == {20}
+    assert beyond_the_first(*chunks, question="钥匙在哪里", dense=[0.85, 0.85]) == {20}
 
 
 def test_what_was_said_at_the_time_asked_for_is_relevant():
-    chunks = (chunk(1, day=0), chunk(20, day=30))
-    hits = hits_of(*chunks, question="What did we do on 31 March 2026?", dense=[0.75, 0.75], scale=SCALE)
-    assert [hit.chunk.position for hit in hits] == [20]
+    chunks = (chunk(1, day=1), chunk(20, day=30))
+    assert beyond_the_first(*chunks, question="What did we do on 31 March 2026?", dense=[0.75, 0.75]) == {20}
+
+
+def test_the_first_few_are_shown_however_little_they_seem_to_have_to_do_with_it():
+    chunks = [chunk(10 * n) for n in range(1, 9)]
+    assert len(hits_of(*chunks, dense=[0.7] * 8, scale=SCALE)) == SURE
 
 
 def test_among_a_few_pieces_words_beat_a_chance_difference_of_cosines():
