@@ -1,0 +1,47 @@
+"""The listening socket."""
+
+import socket
+
+import pytest
+
+from memsrv.errors import CannotStart, SettingsError
+from memsrv.settings import Settings
+from memsrv.web.server import address_of, bound, is_loopback, refuse_open_door
+
+
+def test_answers_leave_at_once():
+    with bound("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP, "asyncio turns Nagle's algorithm off only for sockets that say so"
+
+
+def test_a_port_that_is_taken_is_told():
+    with bound("127.0.0.1", 0) as first, pytest.raises(CannotStart, match="Cannot listen"):
+        bound("127.0.0.1", first.getsockname()[1])
+
+
+def test_the_address_is_told_as_it_is_typed():
+    with bound("127.0.0.1", 0) as listener:
+        assert address_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("example.test", False),
+    ],
+)
+def test_loopback_is_known(host, loopback):
+    assert is_loopback(host) is loopback
+
+
+def test_beyond_loopback_keys_or_consent_are_wanted():
+    with pytest.raises(SettingsError):
+        refuse_open_door(Settings(host="0.0.0.0"))
+    refuse_open_door(Settings(host="0.0.0.0", allow_open=True))
+    refuse_open_door(Settings(host="0.0.0.0", keys={"home": "a-key-of-sixteen-and-more"}))
