@@ -40,9 +40,16 @@ class Ingest:
         return appended
 
     async def edit(self, session: Session, id: str, revise: Callable[[Message], Draft]) -> Message:
-        """Put a revised message in the old one's place; chunks, terms and vectors follow."""
+        """Put a revised message in the old one's place; chunks, terms and vectors follow.
+
+        A long text is looked into before the write, which holds up all others, and again in it only if another edit came first.
+        """
         async with self._turn():
-            message = await self._transcript.replace(session.number, id, lambda old: prepare(revise(old), self._analyzer))
+            seen = await self._transcript.message(session.number, id)
+            ready = await asyncio.to_thread(lambda: prepare(revise(seen), self._analyzer))
+            message = await self._transcript.replace(
+                session.number, id, lambda old: ready if same(old, seen) else prepare(revise(old), self._analyzer)
+            )
         self._indexer.notify()
         return message
 
@@ -96,6 +103,11 @@ def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:
         digest=digest(draft.payload, draft.sent_at, draft.metadata),
         chunks=tuple(chunks),
     )
+
+
+def same(one: Message, other: Message) -> bool:
+    """Whether two readings of a message say the same."""
+    return (one.payload, one.sent_at, one.metadata) == (other.payload, other.sent_at, other.metadata)
 
 
 def outside(inner: Sequence[Span], length: int) -> list[Span]:

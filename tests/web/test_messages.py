@@ -183,3 +183,12 @@ async def test_every_chunk_maps_back_to_its_message(http):
     assert all(chunk["text"] == text[chunk["start"] : chunk["end"]] and len(chunk["text"]) <= 400 for chunk in chunks)
     covered = {n for chunk in chunks for n in range(chunk["start"], chunk["end"])}
     assert all(text[n].isspace() for n in set(range(len(text))) - covered)
+
+
+async def test_edits_at_the_same_time_are_all_kept(http):
+    for n in range(5):
+        await post(http, "edits-race", user("old", id=f"m{n}"))
+        path = f"/context/edits-race/messages/m{n}"
+        await asyncio.gather(http.patch(path, json={"content": "new"}), http.patch(path, json={"metadata": {"n": n}}))
+        read = (await http.get(path)).json()
+        assert (read["content"], read["metadata"]) == ("new", {"n": n})
