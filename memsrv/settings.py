@@ -28,7 +28,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
     # where and how to serve
-    host: str = Field("127.0.0.1", description="Address to listen on. Other than loopback needs keys, or `allow_open`.")
+    host: str = Field("127.0.0.1", description="Address to listen on. Other than loopback needs keys, or `MEMSRV_ALLOW_OPEN`.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     data_dir: Path = Field(Path("data/store"), description="Folder of the databases; made if it is missing.")
     keys: Annotated[dict[str, SecretStr], NoDecode] = Field(
@@ -87,7 +87,6 @@ class Settings(BaseSettings):
     budget_tokens: Positive = Field(8192, description="Budget of a prompt when neither request, session nor model tells.")
     mode: Mode = Field(Mode.HYBRID, description="Mode of a session that has none of its own.")
     window_size: int = Field(12, ge=0, description="Messages in the window, at most.")
-    window_keep: int = Field(8, ge=0, description="Messages that stay in the window after a compaction.")
     recall_k: Positive = Field(50, le=1000, description="Recalled chunks in a prompt, at most.")
     recall_min_score: float = Field(0.0, ge=-1, le=1, description="Least cosine similarity of a recalled chunk.")
     max_tool_bytes: Positive = Field(
