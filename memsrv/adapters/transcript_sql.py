@@ -111,7 +111,7 @@ class SqlTranscript:
                 for part in slices(numbers)
                 for row in connection.execute(chunk_query().where(chunks.c.number.in_(part), sessions.c.tenant == scope.tenant))
             ]
-            return {row.number: chunk_of(row) for row in rows if row.session_number in allowed}
+            return {chunk.number: chunk for chunk in map(chunk_of, rows) if chunk.session_number in allowed}
 
         return await self._database.read(run)
 

@@ -9,9 +9,7 @@ from pydantic import BaseModel
 from memsrv.model import Session, SessionKey
 from memsrv.web.edge import JsonRoute, name_of
 from memsrv.web.metrics import Metrics
-from memsrv.web.schemas import (
-    Failure,
-)
+from memsrv.web.schemas import Failure
 from memsrv.wiring import Runtime
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -19,6 +17,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     for status, text in (
         (400, "The body is not JSON"),
         (401, "No key that fits"),
+        (403, "Asked by a name that is not loopback, without keys"),
         (404, "Nothing of this name"),
         (422, "A field cannot be used"),
         (429, "Too many writes wait"),

@@ -60,7 +60,7 @@ def answer_prompt(request: Request, response: Response, metrics: Metrics, made: 
 
 
 @router.get("/context/{session}/recall", responses=told(RecallsOut))
-async def get_recall(request: Request, runtime: Services, session: Found, asked: Annotated[RecallIn, Query()]) -> dict[str, Any]:
+async def get_recall(runtime: Services, session: Found, asked: Annotated[RecallIn, Query()]) -> dict[str, Any]:
     """The search alone: hits best first."""
     found = await runtime.assembler.recall(session, asked.query, k=asked.k, reach=asked.scope)
     return {"session": session.key.name, "recall": [recall_body(hit) for hit in found.hits], "degraded": list(found.degraded)}

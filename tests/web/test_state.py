@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
+
 
 async def say(http, session, *texts, wait=0):
     messages = [{"role": "user", "content": text} for text in texts]
@@ -159,9 +161,12 @@ async def test_the_api_page_needs_no_network(http):
 
 @pytest.mark.parametrize("format", ["openai", "strict", "text"])
 async def test_every_format_keeps_the_budget(http, format):
+    counter = TiktokenCounter("o200k_base", shipped_vocabularies())
     await say(http, "formats", *(f"Remark {n} about gears and chains." for n in range(60)))
     prompt = (await http.get("/context/formats/prompt", params={"budget": 300, "format": format, "query": "gears"})).json()
-    assert prompt["total_tokens"] <= 300
+    assert prompt["messages"]
+    said = [message["content"] for message in prompt["messages"]]
+    assert sum(4 + counter.count(text, None) for text in said) <= prompt["total_tokens"] <= 300
 
 
 async def test_an_owner_can_be_taken_back(http):
