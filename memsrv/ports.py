@@ -4,7 +4,7 @@ Every method that touches stored data names a tenant or a session number that wa
 vendor come out as `memsrv.errors`: a store as StoreDown or DiskFull, an index as IndexDown, an embedder as EmbedderDown.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -135,10 +135,12 @@ class Snapshots(Protocol):
 class Receipts(Protocol):
     """The accounts of the last prompts, a bounded number a session; each goes with the messages that it quotes."""
 
-    async def add(self, session_number: int, id: str, body: Mapping[str, Any], made_at: datetime) -> None:
+    async def add(
+        self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime
+    ) -> None:
         """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. May be written a moment later.
-        What it quotes is in `body["recall"]`, each with `session`, `message_id` and `text`; one that was edited, deleted
-        or forgotten meanwhile takes the receipt with it, also later."""
+        `quotes` are the numbers of the chunks whose text is in it; one that was edited, deleted or forgotten meanwhile
+        takes the receipt with it, also later."""
         ...
 
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
@@ -213,12 +215,29 @@ class Worded:
     coverage: np.ndarray
 
 
+class Lexicon(Protocol):
+    """What a scope says, in words and traits, as it was committed when the lexicon was opened. It never waits: computing is all
+    that it does, so it is called in a thread."""
+
+    def search(self, terms: Sequence[str], *, limit: int) -> Worded:
+        """The best `limit` chunks for these terms, by the statistics of the scope alone; a chunk that has no term of the query in
+        its window is never among them."""
+        ...
+
+    def traits(self, numbers: np.ndarray) -> np.ndarray:
+        """The traits (`core.traits.TRAITS`) of these chunks (int64, rising) that are in the scope, in order of number."""
+        ...
+
+    def newest_at(self, session_number: int) -> float:
+        """When the newest chunk of a session was said, in seconds since 1970; 0 without any."""
+        ...
+
+
 class LexicalIndex(Protocol):
     """BM25 over each chunk's terms and, weakened, those of its neighbours."""
 
-    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
-        """The best `limit` chunks of the scope for these terms, by the statistics of the scope alone; a chunk that has no
-        term of the query in its window is never among them."""
+    async def open(self, scope: Scope) -> Lexicon:
+        """The scope as it is committed."""
         ...
 
 
@@ -237,7 +256,7 @@ class VectorIndex(Protocol):
         """Take vectors out; those that are not there are ignored."""
         ...
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         """The nearest `limit` chunks of the scope, and those of `also` that are in it, each with its cosine similarity,
         best first."""
         ...

@@ -66,14 +66,15 @@ class Runtime:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Runtime]:
-    """Lock the data folder and open every part; on the way out, let the work in hand end and close all.
+async def opened(settings: Settings, *, embedder: Embedder | None = None) -> AsyncIterator[Runtime]:
+    """Lock the data folder and open every part; on the way out, let the work in hand end and close all. An embedder that is
+    given takes the place of the one that the settings name.
 
     Raises DataDirLocked, CannotStart or SettingsError.
     """
     async with AsyncExitStack() as stack:
         stack.callback(locked(settings.data_dir).release)
-        yield await assembled(settings, stack)
+        yield await assembled(settings, stack, embedder)
 
 
 def locked(data_dir: Path) -> FileLock:
@@ -89,13 +90,13 @@ def locked(data_dir: Path) -> FileLock:
     return lock
 
 
-async def assembled(settings: Settings, stack: AsyncExitStack) -> Runtime:
+async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder | None) -> Runtime:
     """Open each part, register its closing, and put them together. What takes time to load is loaded side by side."""
     data_dir = settings.data_dir
     counter = token_counter(settings)
     analyzer = SnowballAnalyzer()
     warming = [asyncio.create_task(asyncio.to_thread(part.warm)) for part in (counter, analyzer)]
-    embedder, database = await asyncio.gather(embedder_for(settings), Database.open(data_dir))
+    embedder, database = await asyncio.gather(embedder_for(settings, given), Database.open(data_dir))
     stack.push_async_callback(database.close)
     stack.push_async_callback(embedder.close)
     await asyncio.gather(*warming)
@@ -142,8 +143,10 @@ def vectors_for(settings: Settings) -> VectorIndex:
     return ChromaVectors.embedded(settings.data_dir / "chroma", cache_bytes=cache_bytes, exact_chunks=exact)
 
 
-async def embedder_for(settings: Settings) -> Embedder:
-    """The embedder that the settings name."""
+async def embedder_for(settings: Settings, given: Embedder | None = None) -> Embedder:
+    """The embedder that is given, else the one that the settings name."""
+    if given:
+        return given
     if settings.embedder == "bundled":
         from memsrv.adapters.embedder_bundled import BundledEmbedder
 

@@ -1,6 +1,6 @@
 """Small in-memory stores for prompts: they keep what the ports promise and no more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -98,7 +98,9 @@ class Store:
     async def latest(self, session_number: int) -> Snapshot | None:
         return next((snapshot for snapshot in reversed(self.snapshots) if not snapshot.stale), None)
 
-    async def add(self, session_number: int, id: str, body: Mapping[str, Any], made_at: datetime) -> None:
+    async def add(
+        self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime
+    ) -> None:
         self.accounts.append(body)
 
 

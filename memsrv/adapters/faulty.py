@@ -114,7 +114,7 @@ class FaultyVectors:
         await self._faults.strike("index", IndexDown)
         await self._inner.remove(chunk_numbers)
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         await self._faults.strike("index.query", IndexDown)
         return await self._inner.search(scope, vector, limit=limit, also=also)
 

@@ -1,6 +1,6 @@
-"""Lexical index over SQL: the chunks' terms are in the database, their posting lists in memory.
+"""Lexical index over SQL: the chunks' terms are in the database, their posting lists and traits in memory.
 
-(1) A search answers for what is committed when it begins: the session's row says whether the lists in memory still hold.
+(1) A lexicon is what is committed when it is opened: the session's row says whether the lists in memory still hold.
 (2) New chunks are added to the lists; after an edit or a delete a session's lists are built anew.
 (3) The lists take `cache_bytes` at most between searches; those not used for the longest time go first.
 (4) Sessions that are gone, or belong to another tenant than the scope, are not searched.
@@ -10,20 +10,22 @@ import asyncio
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import chunks, messages, sessions, slices, without_nul
 from memsrv.core import bm25
 from memsrv.core.bm25 import Collection
+from memsrv.core.traits import TRAITS, no_traits, traits_of_text
 from memsrv.model import Scope
 from memsrv.ports import Worded
 
 LOCKS = 64
 ROWS = 5000  # fetched at a time
+MICROS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,50 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A session's lists, as of a state."""
+    """A session's lists and traits, both in order of position, as of a state. `by_number` sorts the traits by number."""
 
     state: State
-    collection: Collection
+    collection: Collection = field(default_factory=Collection)
+    traits: np.ndarray = field(default_factory=no_traits)
+    by_number: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def size_bytes(self) -> int:
+        return self.collection.size_bytes + self.traits.nbytes + self.by_number.nbytes
+
+    def traits_of(self, numbers: np.ndarray) -> np.ndarray:
+        """The traits of those of the (rising) numbers that are here."""
+        own = self.collection.numbers
+        if not len(own):
+            return no_traits()
+        places = np.minimum(np.searchsorted(own, numbers, sorter=self.by_number), len(own) - 1)
+        rows = self.by_number[places]
+        here: np.ndarray = self.traits[rows[own[rows] == numbers]]
+        return here
+
+
+class SqlLexicon:
+    """ports.Lexicon over the entries of a scope's sessions."""
+
+    def __init__(self, entries: Sequence[Entry], *, k1: float, b: float):
+        self._entries = entries
+        self._k1, self._b = k1, b
+
+    def search(self, terms: Sequence[str], *, limit: int) -> Worded:
+        """The best `limit` chunks, in order of the sessions."""
+        keys = [bm25.key_of(without_nul(term)) for term in terms]
+        collections = [entry.collection for entry in self._entries]
+        return Worded(*bm25.search(collections, keys if limit > 0 else [], limit=limit, k1=self._k1, b=self._b))
+
+    def traits(self, numbers: np.ndarray) -> np.ndarray:
+        """Traits of chunks, in order of number."""
+        found = np.concatenate([no_traits(), *(entry.traits_of(numbers) for entry in self._entries)])
+        return found if len(self._entries) < 2 else found[np.argsort(found["number"])]
+
+    def newest_at(self, session_number: int) -> float:
+        """When the newest chunk of a session was said."""
+        held = [entry.traits for entry in self._entries if len(entry.traits) and entry.traits["session"][0] == session_number]
+        return float(held[0]["sent_at"][-1]) if held else 0.0
 
 
 class SqlLexicalIndex:
@@ -54,35 +96,32 @@ class SqlLexicalIndex:
         self._held_bytes = 0
         self._locks = [asyncio.Lock() for _ in range(LOCKS)]  # so that two searches do not build the same lists
 
-    async def search(self, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
-        """The best `limit` chunks, in order of the sessions."""
-        keys = [bm25.key_of(without_nul(term)) for term in terms]
-        if not keys or not scope.session_numbers or limit < 1:
-            return Worded(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
-        states = await self._database.read(lambda connection: states_of(connection, scope))
+    async def open(self, scope: Scope) -> SqlLexicon:
+        """The scope as it is committed."""
+        states = await self._database.read(lambda connection: states_of(connection, scope)) if scope.session_numbers else {}
         for number in scope.session_numbers:
             if number not in states:
                 self._drop(number)
-        collections = [await self._fresh(number, states[number]) for number in sorted(states)]
+        entries = [await self._fresh(number, states[number]) for number in sorted(states)]
         self._shrink()
-        return Worded(*await asyncio.to_thread(lambda: bm25.search(collections, keys, limit=limit, k1=self._k1, b=self._b)))
+        return SqlLexicon(entries, k1=self._k1, b=self._b)
 
-    async def _fresh(self, number: int, state: State) -> Collection:
-        """The session's lists as of this state or a later one."""
+    async def _fresh(self, number: int, state: State) -> Entry:
+        """The session's entry as of this state or a later one."""
         async with self._locks[number % LOCKS]:
             entry = self._entries.get(number)
             if entry is None or not holds(entry.state, state):
                 entry = await self._database.read(lambda connection: read_entry(connection, number, entry))
                 self._drop(number)
-                self._held_bytes += entry.collection.size_bytes
+                self._held_bytes += entry.size_bytes
             self._entries[number] = entry
             self._entries.move_to_end(number)
-            return entry.collection
+            return entry
 
     def _drop(self, number: int) -> None:
         entry = self._entries.pop(number, None)
         if entry is not None:
-            self._held_bytes -= entry.collection.size_bytes
+            self._held_bytes -= entry.size_bytes
 
     def _shrink(self) -> None:
         while self._held_bytes > self._cache_bytes:
@@ -111,27 +150,44 @@ def read_entry(connection: Connection, number: int, known: Entry | None) -> Entr
     query = select(sessions.c.last_chunk, sessions.c.rewrites).where(sessions.c.number == number)
     row = connection.execute(query).one_or_none()
     if row is None:  # forgotten a moment ago
-        return Entry(State(0, 0), Collection())
+        return Entry(State(0, 0))
     state = State(row.last_chunk, row.rewrites)
     if known is not None and known.state.rewrites == state.rewrites:
-        return Entry(state, read_chunks(connection, number, known.collection, after=known.state.last_chunk))
-    return Entry(state, read_chunks(connection, number, Collection(), after=0))
+        return read_chunks(connection, number, state, known)
+    return read_chunks(connection, number, state, Entry(State(0, 0)))
 
 
-def read_chunks(connection: Connection, session_number: int, collection: Collection, *, after: int) -> Collection:
-    """The collection with the session's chunks of higher numbers added, in order of position and ordinal."""
-    query = (
-        select(chunks.c.number, chunks.c.terms)
-        .join(messages, messages.c.number == chunks.c.message_number)
-        .where(chunks.c.session_number == session_number, chunks.c.number > after)
-        .order_by(messages.c.position, chunks.c.ordinal)
-    )
-    numbers, lengths, keys = array("q"), array("q"), array("q")
-    for number, terms in connection.execute(query).yield_per(ROWS):
+def read_chunks(connection: Connection, session_number: int, state: State, known: Entry) -> Entry:
+    """The entry with the session's newer chunks added, in order of position and ordinal."""
+    where = {"session_number": session_number, "after": known.state.last_chunk}
+    lengths, keys, traits = array("q"), array("q"), []
+    for number, message, position, sent_at, role, name, text, terms in connection.execute(NEWER, where).yield_per(ROWS):
         words = terms.split(" ") if terms else []
-        numbers.append(number)
         lengths.append(len(words))
         keys.extend(map(bm25.key_of, words))
-    if not numbers:
-        return collection
-    return bm25.grown(collection, *(np.frombuffer(values, np.int64) for values in (numbers, lengths, keys)))
+        traits.append((number, session_number, message, position, sent_at / MICROS, role, name, *traits_of_text(text)))
+    if not traits:
+        return Entry(state, known.collection, known.traits, known.by_number)
+    added = np.array(traits, TRAITS)
+    counted = (np.frombuffer(values, np.int64) for values in (lengths, keys))
+    collection = bm25.grown(known.collection, added["number"], *counted)
+    by_number = np.argsort(collection.numbers, kind="stable")
+    return Entry(state, collection, np.concatenate([known.traits, added]), by_number)
+
+
+# Asked at the first search after each write, so it is put together only once.
+NEWER = (
+    select(
+        chunks.c.number,
+        chunks.c.message_number,
+        messages.c.position,
+        messages.c.sent_at,
+        messages.c.role,
+        messages.c.name,
+        chunks.c.text,
+        chunks.c.terms,
+    )
+    .join(messages, messages.c.number == chunks.c.message_number)
+    .where(chunks.c.session_number == bindparam("session_number"), chunks.c.number > bindparam("after"))
+    .order_by(messages.c.position, chunks.c.ordinal)
+)

@@ -3,13 +3,13 @@
 (1) A snapshot's version is one more than the last of its session, stale ones counted.
 (2) A receipt is an account, not a promise: it is written behind the prompt it belongs to, and one that cannot be written
     is dropped and logged. Until it is written, `listing` shows it from memory.
-(3) A receipt lives no longer than what it quotes: it is written only if every quoted piece is still there word for word,
-    with a note of the messages, by which an edit, a delete or a forgetting finds it.
+(3) A receipt lives no longer than what it quotes: it is written only if every quoted chunk is still there (an edit makes other
+    chunks), with a note of their messages, by which an edit, a delete or a forgetting finds it.
 """
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,6 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
     chunks,
-    messages,
     now_micros,
     receipt_sources,
     receipts,
@@ -39,8 +38,6 @@ from memsrv.model import Snapshot
 
 log = structlog.get_logger()
 
-READER = sessions.alias()
-
 # Asked for every prompt, so they are put together only once.
 LATEST = (
     select(snapshots)
@@ -48,13 +45,7 @@ LATEST = (
     .order_by(snapshots.c.version.desc())
     .limit(1)
 )
-SOURCE = (
-    select(messages.c.number, messages.c.session_number)
-    .join(sessions, sessions.c.number == messages.c.session_number)
-    .where(sessions.c.tenant == select(READER.c.tenant).where(READER.c.number == bindparam("reader")).scalar_subquery())
-    .where(sessions.c.name == bindparam("name"), messages.c.id == bindparam("id"))
-    .where(select(chunks).where(chunks.c.message_number == messages.c.number, chunks.c.text == bindparam("text")).exists())
-)
+QUOTED = select(chunks.c.message_number, chunks.c.session_number).where(chunks.c.number.in_(bindparam("numbers", expanding=True)))
 
 
 class SqlSnapshots:
@@ -111,6 +102,7 @@ class Kept:
     session_number: int
     id: str
     body: Mapping[str, Any]
+    quotes: frozenset[int]
     made_at: datetime
 
 
@@ -124,10 +116,12 @@ class SqlReceipts:
         self._in_hand: dict[tuple[int, str], Kept] = {}
         self._writing: asyncio.Task[None] | None = None
 
-    async def add(self, session_number: int, id: str, body: Mapping[str, Any], made_at: datetime) -> None:
+    async def add(
+        self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime
+    ) -> None:
         """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. Written a moment later."""
         self._waiting.pop((session_number, id), None)
-        self._waiting[session_number, id] = Kept(session_number, id, body, made_at)
+        self._waiting[session_number, id] = Kept(session_number, id, body, frozenset(quotes), made_at)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all())
 
@@ -176,29 +170,15 @@ def keep(connection: Connection, *, batch: list[Kept], kept: int) -> None:
 
 
 def keep_one(connection: Connection, one: Kept) -> None:
-    """Write a receipt and what it quotes, in place of one of the same id; left out if a source is gone."""
+    """Write a receipt and what it quotes, in place of one of the same id; left out if a quoted chunk is gone."""
     own = {"session_number": one.session_number, "id": one.id}
     connection.execute(delete(receipts).filter_by(**own))
-    quoted = sources(connection, one)
-    if quoted is None:
+    quoted = [row for part in slices(sorted(one.quotes)) for row in connection.execute(QUOTED, {"numbers": part})]
+    if len(quoted) < len(one.quotes):
         return
     values = own | {"body": to_json(one.body), "made_at": to_micros(one.made_at)}
     number = connection.execute(insert(receipts).values(values).returning(receipts.c.number)).scalar_one()
-    if quoted:
-        rows = [
-            {"receipt_number": number, "message_number": message, "session_number": session}
-            for message, session in quoted.items()
-        ]
+    sources = {(row.message_number, row.session_number) for row in quoted}
+    if sources:
+        rows = [{"receipt_number": number, "message_number": m, "session_number": s} for m, s in sorted(sources)]
         connection.execute(insert(receipt_sources), rows)
-
-
-def sources(connection: Connection, one: Kept) -> dict[int, int] | None:
-    """The messages that a receipt quotes, each with its session; None if one of them no longer says so."""
-    found: dict[int, int] = {}
-    for item in one.body.get("recall", ()):
-        where = {"reader": one.session_number, "name": item["session"], "id": item["message_id"], "text": item["text"]}
-        row = connection.execute(SOURCE, where).one_or_none()
-        if row is None:
-            return None
-        found[row.number] = row.session_number
-    return found

@@ -66,6 +66,10 @@ def chunk_query() -> Select[Any]:
     )
 
 
+# Asked for every recall, so it is put together only once.
+CHUNKS = chunk_query().where(chunks.c.number.in_(bindparam("numbers", expanding=True)), sessions.c.tenant == bindparam("tenant"))
+
+
 def chunk_of(row: Row[Any]) -> Chunk:
     """Unpacked at once, in the order of `chunk_query`: looked up by name, hundreds of rows would cost more than their query."""
     number, session_number, message_number, ordinal, begins, ends, text, session, message_id, position, role, name, sent_at = (

@@ -30,7 +30,16 @@ from memsrv.adapters.schema import (
     without_nul,
 )
 from memsrv.adapters.sessions_sql import drop_receipts, session_of, session_row
-from memsrv.adapters.transcript_rows import LAST, NEWEST_FIRST, OLDEST_FIRST, chunk_of, chunk_query, message_of, message_row
+from memsrv.adapters.transcript_rows import (
+    CHUNKS,
+    LAST,
+    NEWEST_FIRST,
+    OLDEST_FIRST,
+    chunk_of,
+    chunk_query,
+    message_of,
+    message_row,
+)
 from memsrv.errors import IdempotencyConflict, MessageConflict
 from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
 
@@ -107,9 +116,7 @@ class SqlTranscript:
 
         def run(connection: Connection) -> dict[int, Chunk]:
             rows = [
-                row
-                for part in slices(numbers)
-                for row in connection.execute(chunk_query().where(chunks.c.number.in_(part), sessions.c.tenant == scope.tenant))
+                row for part in slices(numbers) for row in connection.execute(CHUNKS, {"numbers": part, "tenant": scope.tenant})
             ]
             return {chunk.number: chunk for chunk in map(chunk_of, rows) if chunk.session_number in allowed}
 

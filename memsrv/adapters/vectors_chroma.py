@@ -126,7 +126,7 @@ class ChromaVectors:
                 self._apply(key, removed(gone))
             self._large.clear()
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         """The nearest `limit` chunks of the scope, and those of `also` that are in it, with cosines, best first."""
         if not scope.session_numbers:
             return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
@@ -152,7 +152,9 @@ class ChromaVectors:
         for threads in (self._writer, self._readers):
             threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _search(self, opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+    async def _search(
+        self, opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray
+    ) -> Scored:
         matrices = await self._matrices(opened, scope)
         if matrices is None:
             return await self._run(self._readers, approximate, opened, scope, vector, limit, also)
@@ -247,15 +249,15 @@ class ChromaVectors:
         return await asyncio.get_running_loop().run_in_executor(threads, guarded)
 
 
-def exact(matrices: Sequence[Matrix], vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+def exact(matrices: Sequence[Matrix], vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
     """The answer from memory."""
     return Scored(*nearest(matrices, vector, limit=limit, also=also))
 
 
-def approximate(opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int]) -> Scored:
+def approximate(opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
     """The answer of Chroma's index; the cosines of `also` are exact."""
     scores = opened.nearest(scope, vector, limit) if limit else {}
-    scores |= opened.cosines(scope, vector, [number for number in also if number not in scores])
+    scores |= opened.cosines(scope, vector, [int(number) for number in also if number not in scores])
     numbers, cosines = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32)
     return Scored(*best(numbers, cosines, limit=limit, also=also))
 

@@ -90,7 +90,7 @@ def grown(matrix: Matrix, rows: int, dimension: int) -> Buffer:
 
 
 def nearest(
-    matrices: Sequence[Matrix], vector: np.ndarray, *, limit: int, also: Sequence[int] = ()
+    matrices: Sequence[Matrix], vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (int64) and cosines (float32) of the `limit` nearest rows and of those of `also` that are there, best first."""
     held = [matrix for matrix in matrices if matrix.size]
@@ -102,7 +102,9 @@ def nearest(
     return best(numbers, scores, limit=limit, also=also)
 
 
-def best(numbers: np.ndarray, scores: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> tuple[np.ndarray, np.ndarray]:
+def best(
+    numbers: np.ndarray, scores: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """The `limit` highest scores and those of the numbers in `also`, best first, ties by number."""
     scores = np.clip(np.round(scores, ROUND_DECIMALS), -1.0, 1.0).astype(np.float32)
     candidates = np.arange(len(numbers))
@@ -110,7 +112,7 @@ def best(numbers: np.ndarray, scores: np.ndarray, *, limit: int, also: Sequence[
         threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit] if limit else np.inf
         candidates = np.flatnonzero(scores >= threshold)
     chosen = candidates[np.lexsort((numbers[candidates], -scores[candidates]))][:limit]
-    if also:
+    if len(also):
         chosen = np.union1d(chosen, np.flatnonzero(np.isin(numbers, np.asarray(also, np.int64))))
         chosen = chosen[np.lexsort((numbers[chosen], -scores[chosen]))]
     return numbers[chosen], scores[chosen]

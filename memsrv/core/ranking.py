@@ -12,76 +12,85 @@ Beyond the first few, what has too little to do with the question is left out, i
     relevance = (cosine - what unrelated texts come to) / step + coverage / .3  >=  .5
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import regex
 
-from memsrv.core.cues import asked_role, is_question, named
+from memsrv.core.cues import asked_role, named
 from memsrv.core.timewords import nearness, stretches
-from memsrv.model import Chunk, CosineScale, Recall
+from memsrv.core.traits import has_han
+from memsrv.model import CosineScale
 
 WEIGHTS: Mapping[str, float] = {"words": 1.0, "dense": 0.6, "around": 0.6, "speaker": 1.5, "time": 5.0, "role": 1.0, "asks": -0.5}
 NEIGHBOURS = (0.6, 0.4, 0.2)
 """What the cosine of a piece one, two, three places away adds, on either side."""
 POSITIONS = 1 << 40
 """More than a session has: keeps the places of two sessions apart."""
-SIGNS = " .,;:!…。，、；：！"
 LEAST_SPREAD = 0.01
 """Cosines that lie closer together than this tell little: among a few pieces, chance would decide."""
 COVERED = 0.3
 RELEVANT = 0.5
 SURE = 3
 """So many are shown however little they seem to have to do with it: a question may be put in quite other words."""
-HAN = regex.compile(r"\p{Han}")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the searches found: `chunks`, and their `words` (BM25), `dense` (cosine) and `coverage` (share of the question's
-    words) as float64, shape (n,). No word in common is 0; a cosine that is not known is NaN."""
+    """What the searches found: `traits` (see core.traits), and their `words` (BM25), `dense` (cosine) and `coverage` (share of
+    the question's words) as float64, all of shape (n,). No word in common is 0; a cosine that is not known is NaN."""
 
-    chunks: Sequence[Chunk]
+    traits: np.ndarray
     words: np.ndarray
     dense: np.ndarray
     coverage: np.ndarray
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A chunk (by number) with its cosine, if that is known, the rank that orders it, and what went into that."""
+
+    number: int
+    score: float | None
+    rank_score: float
+    signals: Mapping[str, float]
+
+
 def best(
     candidates: Candidates, question: str, *, now: float, k: int, min_score: float | None = None, scale: CosineScale | None = None
-) -> list[Recall]:
+) -> list[Ranked]:
     """At most k hits at or above the least score, best first, each text once; with a scale, beyond the first few only what
     is relevant. `now`: the time of the newest message, in seconds.
 
     Only texts that are the same but for case, white space and signs at their ends are folded (the newest stands for all):
     those that differ in a name, a digit or a "not" say different things. A cosine that is not known is below any least score.
     """
-    chunks = candidates.chunks
-    if not chunks:
+    traits = candidates.traits
+    if not len(traits):
         return []
     signals = signals_of(candidates, question, now=now)
     total = np.sum([WEIGHTS[name] * values for name, values in signals.items()], axis=0)
-    said = [plain(chunk.text) for chunk in chunks]
-    newest = {said[row]: row for row in sorted(range(len(chunks)), key=lambda row: (chunks[row].sent_at, chunks[row].number))}
+    said = traits["said"].tolist()
+    by_age = np.lexsort((traits["number"], traits["sent_at"])).tolist()
+    newest = {said[row]: row for row in by_age}
     related = relevant(candidates, question, signals["time"], scale)
-    enough = candidates.dense >= min_score if min_score else np.ones(len(chunks), bool)
-    hits: dict[str, Recall] = {}
-    for row in np.lexsort(([-chunk.number for chunk in chunks], -total)):
+    enough = candidates.dense >= min_score if min_score else np.ones(len(traits), bool)
+    hits: dict[int, Ranked] = {}
+    for row in np.lexsort((-traits["number"], -total)).tolist():
         shown = newest[said[row]]
         if said[row] in hits or not enough[shown] or (len(hits) >= SURE and not related[shown]):
             continue
         if len(hits) == k:
             break
-        hits[said[row]] = hit(candidates, signals, total[row], row=shown)
+        hits[said[row]] = ranked(candidates, signals, total[row], row=shown)
     return list(hits.values())
 
 
-def hit(candidates: Candidates, signals: Mapping[str, np.ndarray], rank: float, *, row: int) -> Recall:
+def ranked(candidates: Candidates, signals: Mapping[str, np.ndarray], rank: float, *, row: int) -> Ranked:
     """One candidate with what spoke for it and against it."""
     cosine = float(candidates.dense[row])
-    return Recall(
-        chunk=candidates.chunks[row],
+    return Ranked(
+        number=int(candidates.traits["number"][row]),
         score=None if np.isnan(cosine) else round(cosine, 4),
         rank_score=round(float(rank), 4),
         signals={name: round(WEIGHTS[name] * float(values[row]), 3) for name, values in signals.items() if values[row]},
@@ -92,17 +101,23 @@ def relevant(candidates: Candidates, question: str, time: np.ndarray, scale: Cos
     """Which candidates have enough to do with the question, bool, shape (n,). Without a scale or a cosine: all. What was said
     at the very time that is asked for always has."""
     if scale is None:
-        return np.ones(len(candidates.chunks), bool)
-    han = np.array([HAN.search(chunk.text) is not None for chunk in candidates.chunks]) & (HAN.search(question) is not None)
-    unrelated = np.where(han, scale.unrelated_han, scale.unrelated)
+        return np.ones(len(candidates.traits), bool)
+    unrelated = np.where(candidates.traits["han"] & has_han(question), scale.unrelated_han, scale.unrelated)
     relevance = (candidates.dense - unrelated) / scale.step + candidates.coverage / COVERED
     enough: np.ndarray = (relevance >= RELEVANT) | np.isnan(candidates.dense) | (time >= 1)
     return enough
 
 
-def plain(text: str) -> str:
-    """A text without what does not change its meaning: case, white space, signs at the ends."""
-    return " ".join(text.casefold().split()).strip(SIGNS) or text
+def aligned(wanted: np.ndarray, numbers: np.ndarray, values: np.ndarray, *, missing: float) -> np.ndarray:
+    """The values that `numbers` (each once) have, in the order of `wanted`, as float64."""
+    if not len(numbers):
+        return np.full(len(wanted), missing)
+    order = np.argsort(numbers)
+    at = np.minimum(np.searchsorted(numbers, wanted, sorter=order), len(numbers) - 1)
+    return np.where(numbers[order[at]] == wanted, values[order[at]].astype(np.float64), missing)
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
 
 
 def signals_of(candidates: Candidates, question: str, *, now: float) -> dict[str, np.ndarray]:
@@ -111,8 +126,8 @@ def signals_of(candidates: Candidates, question: str, *, now: float) -> dict[str
     return {
         "words": standardized(candidates.words),
         "dense": dense,
-        "around": around(candidates.chunks, dense),
-        **cues(candidates.chunks, question, now=now),
+        "around": around(candidates.traits, dense),
+        **cues(candidates.traits, question, now=now),
     }
 
 
@@ -127,28 +142,34 @@ def standardized(values: np.ndarray, *, least_spread: float = 0.0) -> np.ndarray
     return (filled - filled.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
-def around(chunks: Sequence[Chunk], dense: np.ndarray) -> np.ndarray:
+def around(traits: np.ndarray, dense: np.ndarray) -> np.ndarray:
     """Each standardized cosine with those of the messages beside it in its session, standardized again (where the sums spread
     wider than one such cosine does). A neighbour that no search found adds nothing."""
-    places = np.array([chunk.session_number * POSITIONS + chunk.position for chunk in chunks])
+    places = traits["session"] * POSITIONS + traits["position"]
     order = np.argsort(places, kind="stable")
+    in_order = places[order]
     total = dense.copy()
     for distance, weight in enumerate(NEIGHBOURS, 1):
         for place in (places - distance, places + distance):
-            at = order[np.minimum(np.searchsorted(places[order], place), len(places) - 1)]
+            at = order[np.minimum(np.searchsorted(in_order, place), len(places) - 1)]
             total += np.where(places[at] == place, weight * dense[at], 0.0)
     return standardized(total, least_spread=1.0)
 
 
-def cues(chunks: Sequence[Chunk], question: str, *, now: float) -> dict[str, np.ndarray]:
+def cues(traits: np.ndarray, question: str, *, now: float) -> dict[str, np.ndarray]:
     """Each cue's values, shape (n,): what the question says about where its answer stands."""
-    speakers = named(question, {chunk.name for chunk in chunks if chunk.name})
+    names = traits["name"].tolist()
+    speakers = named(question, {name for name in names if name})
     role = None if speakers else asked_role(question)
-    times = [chunk.sent_at.timestamp() for chunk in chunks]
-    spans = stretches(question, first=min(times), now=now)
+    spans = stretches(question, first=float(traits["sent_at"].min()), now=now)
     return {
-        "speaker": np.array([float(chunk.name in speakers) for chunk in chunks]),
-        "time": np.array([nearness(spans, at) for at in times]),
-        "role": np.array([float(chunk.role == role) for chunk in chunks]),
-        "asks": np.array([float(is_question(chunk.text)) for chunk in chunks]),
+        "speaker": marked(name in speakers for name in names) if speakers else np.zeros(len(names)),
+        "time": marked(nearness(spans, at) for at in traits["sent_at"].tolist()) if spans else np.zeros(len(names)),
+        "role": marked(other == role for other in traits["role"].tolist()) if role else np.zeros(len(names)),
+        "asks": traits["asks"].astype(np.float64),
     }
+
+
+def marked(values: Iterable[float]) -> np.ndarray:
+    """Values as float64, shape (n,)."""
+    return np.fromiter(values, np.float64)

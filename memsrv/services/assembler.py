@@ -123,7 +123,8 @@ class Assembler:
             found = await self._found(session, policy, request, material, sizes)
             material = replace(material, hits=found.hits)
         made = await asyncio.to_thread(made_prompt, sources, material, policy=policy, request=request, found=found, sizes=sizes)
-        await self._receipts.add(session.number, made.receipt.id, account_body(made), datetime.now(UTC))
+        quotes = [hit.chunk.number for hit in made.receipt.recall]
+        await self._receipts.add(session.number, made.receipt.id, account_body(made), quotes=quotes, made_at=datetime.now(UTC))
         return made
 
     async def _found(self, session: Session, policy: Policy, request: PromptRequest, material: Material, sizes: Sizes) -> Recalls:

@@ -9,11 +9,13 @@ import asyncio
 import numpy as np
 
 from memsrv.core import ranking
+from memsrv.core.ranking import Ranked
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import Reach, Recalls, Scope, Session
-from memsrv.ports import Analyzer, Embedder, LexicalIndex, Scored, Sessions, Transcript, VectorIndex, Worded
+from memsrv.model import Reach, Recall, Recalls, Scope, Session
+from memsrv.ports import Analyzer, Embedder, LexicalIndex, Lexicon, Scored, Sessions, Transcript, VectorIndex, Worded
 
 CANDIDATES = 300  # of each search; docs/recall.md tells what fewer would cost
+NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class RecallService:
@@ -51,36 +53,20 @@ class RecallService:
         if not query.strip() or k == 0:
             return Recalls(())
         scope = await self._sessions.scope(session, owner_wide=reach is Reach.OWNER)
-        terms = await asyncio.to_thread(self._analyzer.terms, query)
-        lexical, vector = await asyncio.gather(self._lexical.search(scope, terms, limit=CANDIDATES), self._embedded(query))
-        dense = await self._nearest(scope, vector, lexical)
-        degraded = () if dense else ("recall",)
-        candidates = await self._candidates(scope, dense, lexical, without)
-        now = await self._now(session)
+        lexicon, vector = await asyncio.gather(self._lexical.open(scope), self._embedded(query))
+        worded = await asyncio.to_thread(lambda: lexicon.search(self._analyzer.terms(query), limit=CANDIDATES))
+        scored = await self._nearest(scope, vector, worded)
         scale = self._embedder.cosine_scale if relevant_only else None
-        hits = await asyncio.to_thread(ranking.best, candidates, query, now=now, k=k, min_score=min_score, scale=scale)
-        return Recalls(tuple(hits), degraded)
 
-    async def _candidates(
-        self, scope: Scope, dense: Scored | None, lexical: Worded, without: frozenset[int]
-    ) -> ranking.Candidates:
-        """What either search found, is still there and is not shown already."""
-        words = dict(zip(lexical.numbers.tolist(), lexical.scores.tolist(), strict=True))
-        coverage = dict(zip(lexical.numbers.tolist(), lexical.coverage.tolist(), strict=True))
-        cosines = dict(zip(dense.numbers.tolist(), dense.scores.tolist(), strict=True)) if dense else {}
-        there = await self._transcript.chunks(scope, sorted(words.keys() | cosines.keys()))
-        chunks = [chunk for chunk in there.values() if chunk.message_number not in without]
-        return ranking.Candidates(
-            chunks,
-            np.array([words.get(chunk.number, 0.0) for chunk in chunks]),
-            np.array([cosines.get(chunk.number, np.nan) for chunk in chunks]),
-            np.array([coverage.get(chunk.number, 0.0) for chunk in chunks]),
-        )
+        def best() -> list[Ranked]:
+            found = candidates(lexicon, worded, scored or NO_VECTORS, without)
+            now = lexicon.newest_at(session.number)
+            return ranking.best(found, query, now=now, k=k, min_score=min_score, scale=scale)
 
-    async def _now(self, session: Session) -> float:
-        """The conversation's own clock: when its newest message was sent."""
-        newest = await self._transcript.messages(session.number, limit=1, newest_first=True)
-        return newest[0].sent_at.timestamp() if newest else 0.0
+        ranked = await asyncio.to_thread(best)
+        there = await self._transcript.chunks(scope, [one.number for one in ranked])
+        hits = (Recall(there[one.number], one.score, one.rank_score, one.signals) for one in ranked if one.number in there)
+        return Recalls(tuple(hits), () if scored else ("recall",))
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
@@ -89,10 +75,21 @@ class RecallService:
             return None
         return vector if np.isfinite(vector).all() and vector.any() else None
 
-    async def _nearest(self, scope: Scope, vector: np.ndarray | None, lexical: Worded) -> Scored | None:
+    async def _nearest(self, scope: Scope, vector: np.ndarray | None, worded: Worded) -> Scored | None:
         if vector is None:
             return None
         try:
-            return await self._vectors.search(scope, vector, limit=CANDIDATES, also=lexical.numbers.tolist())
+            return await self._vectors.search(scope, vector, limit=CANDIDATES, also=worded.numbers)
         except IndexDown:
             return None
+
+
+def candidates(lexicon: Lexicon, worded: Worded, scored: Scored, without: frozenset[int]) -> ranking.Candidates:
+    """What either search found, but for chunks of the messages `without`."""
+    traits = lexicon.traits(np.union1d(worded.numbers, scored.numbers))
+    traits = traits[~np.isin(traits["message"], np.fromiter(without, np.int64))]
+    words, coverage = (
+        ranking.aligned(traits["number"], worded.numbers, values, missing=0.0) for values in (worded.scores, worded.coverage)
+    )
+    dense = ranking.aligned(traits["number"], scored.numbers, scored.scores, missing=np.nan)
+    return ranking.Candidates(traits, words, dense, coverage)

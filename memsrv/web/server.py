@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from memsrv.errors import CannotStart, SettingsError
+from memsrv.ports import Embedder
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.web.logs import configure
@@ -31,12 +32,13 @@ class Server(uvicorn.Server):
         yield
 
 
-async def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises CannotStart (also DataDirLocked) or SettingsError."""
+async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, with the embedder that is given, if one is. Raises CannotStart (also DataDirLocked) or
+    SettingsError."""
     configure(settings.log_format, settings.log_level)
     refuse_open_door(settings)
     with bound(settings.host, settings.port) as listener:
-        async with opened(settings) as runtime:
+        async with opened(settings, embedder=embedder) as runtime:
             config = uvicorn.Config(
                 create_app(runtime), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False
             )

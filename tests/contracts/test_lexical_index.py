@@ -5,11 +5,14 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
+from memsrv.core.traits import TRAITS
 from memsrv.model import Scope, SessionKey
+from memsrv.ports import Worded
 
 K1, B = 0.9, 0.4
 WORDS = [f"w{i}" for i in range(30)]
@@ -62,9 +65,13 @@ async def numbers_in(stores, scope: Scope) -> list[int]:
     ]
 
 
+async def search(lexical, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
+    return (await lexical.open(scope)).search(terms, limit=limit)
+
+
 async def check(stores, lexical, scope: Scope, sessions: Sequence[Sequence[list[str]]], query: Sequence[str]) -> None:
     """The index answers as brute force does: same chunks, same scores."""
-    found = await lexical.search(scope, query, limit=10_000)
+    found = await search(lexical, scope, query, limit=10_000)
     expected = judged(sessions, query)
     hit = expected > 0
     assert found.numbers.tolist() == np.array(await numbers_in(stores, scope))[hit].tolist()
@@ -117,10 +124,10 @@ async def test_edits_and_deletes_are_followed_at_once(stores, message, lexical):
 async def test_a_forgotten_session_is_not_found(stores, message, lexical):
     number, other = [await fill(stores, message, name, [[["w1"]]]) for name in "ab"]
     scope = Scope("acme", (number, other))
-    await lexical.search(scope, ["w1"], limit=9)
+    await search(lexical, scope, ["w1"], limit=9)
     await stores.sessions.forget(SessionKey("acme", "a"))
     await check(stores, lexical, Scope("acme", (other,)), [[["w1"]]], ["w1"])
-    assert len((await lexical.search(scope, ["w1"], limit=9)).numbers) == 1
+    assert len((await search(lexical, scope, ["w1"], limit=9)).numbers) == 1
 
 
 async def test_a_scope_never_reaches_other_sessions_or_tenants(stores, message, lexical):
@@ -128,39 +135,39 @@ async def test_a_scope_never_reaches_other_sessions_or_tenants(stores, message, 
     await fill(stores, message, "b", [[["w1", "other"]]])
     foreign = await fill(stores, message, "a", [[["w1", "foreign"]]], tenant="evil")
     await check(stores, lexical, Scope("acme", (mine,)), [[["w1", "mine"]]], ["w1"])
-    assert len((await lexical.search(Scope("evil", (foreign,)), ["w1"], limit=9)).numbers) == 1
-    assert (await lexical.search(Scope("acme", (mine,)), ["other", "foreign"], limit=9)).numbers.tolist() == []
-    assert (await lexical.search(Scope("acme", (foreign,)), ["w1"], limit=9)).numbers.tolist() == []
+    assert len((await search(lexical, Scope("evil", (foreign,)), ["w1"], limit=9)).numbers) == 1
+    assert (await search(lexical, Scope("acme", (mine,)), ["other", "foreign"], limit=9)).numbers.tolist() == []
+    assert (await search(lexical, Scope("acme", (foreign,)), ["w1"], limit=9)).numbers.tolist() == []
 
 
 @pytest.mark.parametrize("terms", [[], ["unheard"]])
 async def test_nothing_is_found_for_nothing(stores, message, lexical, terms):
     number = await fill(stores, message, "a", [[["w1"]], []])
-    found = await lexical.search(Scope("acme", (number,)), terms, limit=9)
+    found = await search(lexical, Scope("acme", (number,)), terms, limit=9)
     assert (found.numbers.shape, found.scores.shape) == ((0,), (0,))
 
 
 async def test_an_empty_scope_finds_nothing(stores, lexical):
-    assert (await lexical.search(Scope("acme", ()), ["w1"], limit=9)).scores.shape == (0,)
+    assert (await search(lexical, Scope("acme", ()), ["w1"], limit=9)).scores.shape == (0,)
 
 
 async def test_a_session_without_chunks_finds_nothing(stores, message, lexical, key):
     number = (await stores.transcript.append(key, [message("")])).session.number
-    assert (await lexical.search(Scope("acme", (number,)), ["w1"], limit=9)).scores.shape == (0,)
+    assert (await search(lexical, Scope("acme", (number,)), ["w1"], limit=9)).scores.shape == (0,)
 
 
 async def test_a_limit_keeps_the_best(stores, message, lexical):
     talk = some_talk(11, 60)
     number = await fill(stores, message, "a", talk)
     scope, query = Scope("acme", (number,)), ["w1", "w2", "w3"]
-    found = await lexical.search(scope, query, limit=5)
-    every = await lexical.search(scope, query, limit=10_000)
+    found = await search(lexical, scope, query, limit=5)
+    every = await search(lexical, scope, query, limit=10_000)
     assert sorted(found.scores) == sorted(every.scores)[-5:]
 
 
 async def test_a_term_with_nul_is_found(stores, message, lexical):
     number = await fill(stores, message, "a", [[["a\0b"]]])
-    assert len((await lexical.search(Scope("acme", (number,)), ["a\0b"], limit=9)).numbers) == 1
+    assert len((await search(lexical, Scope("acme", (number,)), ["a\0b"], limit=9)).numbers) == 1
 
 
 async def test_searches_beside_writes_see_whole_batches(stores, message, lexical, key):
@@ -172,8 +179,59 @@ async def test_searches_beside_writes_see_whole_batches(stores, message, lexical
             await stores.transcript.append(key, [message("w1", pieces=["w1", "w1"])])
 
     async def read() -> list[int]:
-        return [len((await lexical.search(scope, ["w1"], limit=999)).numbers) for _ in range(20)]
+        return [len((await search(lexical, scope, ["w1"], limit=999)).numbers) for _ in range(20)]
 
     _, *counts = await asyncio.gather(write(), read(), read())
     assert all(seen == sorted(seen) and not any(count % 2 for count in seen) for seen in counts)
-    assert len((await lexical.search(scope, ["w1"], limit=999)).numbers) == 42
+    assert len((await search(lexical, scope, ["w1"], limit=999)).numbers) == 42
+
+
+# --- traits ---------------------------------------------------------------------------------------------------------
+
+
+async def traits_in(lexical, scope: Scope, numbers: Sequence[int]) -> np.ndarray:
+    return (await lexical.open(scope)).traits(np.array(sorted(set(numbers)), np.int64))
+
+
+async def test_traits_tell_where_a_chunk_comes_from_and_what_it_is_like(stores, message, lexical, key):
+    sent_at = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    new = message("Where is it?", id="1", name="Ada", sent_at=sent_at)
+    session = (await stores.transcript.append(key, [message("在花盆下面", id="0", role="assistant"), new])).session
+    stored = await stores.transcript.message(session.number, "1")
+    numbers = await numbers_in(stores, Scope("acme", (session.number,)))
+    first, second = await traits_in(lexical, Scope(key.tenant, (session.number,)), numbers)
+    assert (first["role"], first["name"], bool(first["asks"]), bool(first["han"])) == ("assistant", None, False, True)
+    assert (second["session"], second["message"], second["position"]) == (session.number, stored.number, 2)
+    assert (second["role"], second["name"], bool(second["asks"]), bool(second["han"])) == ("user", "Ada", True, False)
+    assert second["sent_at"] == sent_at.timestamp()
+
+
+async def test_traits_are_those_of_the_scope_in_order_of_number(stores, message, lexical):
+    one, other, foreign = [await fill(stores, message, name, some_talk(3, 8)) for name in "abc"]
+    await stores.transcript.append(SessionKey("acme", "a"), [message("late", pieces=["late"])])
+    scope = Scope("acme", (one, other))
+    own = sorted(await numbers_in(stores, scope))
+    asked = [*own, *await numbers_in(stores, Scope("acme", (foreign,))), 10**9]
+    found = await traits_in(lexical, scope, asked)
+    assert found.dtype == TRAITS
+    assert found["number"].tolist() == own
+
+
+async def test_traits_follow_an_edit(stores, message, lexical, key):
+    number = (await stores.transcript.append(key, [message("red", id="1"), message("blue", id="2")])).session.number
+    scope = Scope(key.tenant, (number,))
+    before = await numbers_in(stores, scope)
+    await traits_in(lexical, scope, before)
+    await stores.transcript.replace(number, "1", lambda _: message("green?"))
+    found = await traits_in(lexical, scope, [*before, *await numbers_in(stores, scope)])
+    assert found["number"].tolist() == sorted(await numbers_in(stores, scope))
+    assert found["asks"].tolist() == [False, True]
+
+
+async def test_the_newest_chunk_tells_the_time(stores, message, lexical, key):
+    times = [datetime(2026, 3, day, tzinfo=UTC) for day in (1, 9, 5)]
+    new = [message("x", id=str(n), sent_at=at) for n, at in enumerate(times)]
+    number = (await stores.transcript.append(key, new)).session.number
+    lexicon = await lexical.open(Scope(key.tenant, (number,)))
+    assert lexicon.newest_at(number) == times[-1].timestamp()
+    assert lexicon.newest_at(number + 1) == 0.0

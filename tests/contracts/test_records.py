@@ -46,21 +46,21 @@ async def test_a_snapshot_of_a_forgotten_session_is_refused(stores, key):
 async def test_receipts_come_newest_first_whether_written_or_not(stores, key):
     number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     for i in range(3):
-        await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
+        await stores.receipts.add(number, f"r{i}", {"n": i}, quotes=(), made_at=NOW)
     assert [one["n"] for one in await stores.receipts.listing(number, 9)] == [2, 1, 0]
     await stores.drained()
     assert [one["n"] for one in await stores.receipts.listing(number, 9)] == [2, 1, 0]
-    await stores.receipts.add(number, "r3", {"n": 3}, NOW)
+    await stores.receipts.add(number, "r3", {"n": 3}, quotes=(), made_at=NOW)
     assert [one["n"] for one in await stores.receipts.listing(number, 2)] == [3, 2]
 
 
 @pytest.mark.parametrize("written_between", [False, True])
 async def test_a_receipt_of_the_same_id_replaces_the_first(stores, key, written_between):
     number = (await stores.sessions.save(key, lambda old: old, create=True)).number
-    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    await stores.receipts.add(number, "r", {"n": 1}, quotes=(), made_at=NOW)
     if written_between:
         await stores.drained()
-    await stores.receipts.add(number, "r", {"n": 2}, NOW)
+    await stores.receipts.add(number, "r", {"n": 2}, quotes=(), made_at=NOW)
     assert await stores.receipts.listing(number, 9) == [{"n": 2}]
     await stores.drained()
     assert await stores.receipts.listing(number, 9) == [{"n": 2}]
@@ -69,7 +69,7 @@ async def test_a_receipt_of_the_same_id_replaces_the_first(stores, key, written_
 async def test_only_the_newest_receipts_are_kept(stores, key):
     number = (await stores.sessions.save(key, lambda old: old, create=True)).number
     for i in range(KEPT + 3):
-        await stores.receipts.add(number, f"r{i}", {"n": i}, NOW)
+        await stores.receipts.add(number, f"r{i}", {"n": i}, quotes=(), made_at=NOW)
     newest = list(range(KEPT + 2, 2, -1))
     assert [one["n"] for one in await stores.receipts.listing(number, 99)] == newest
     await stores.drained()
@@ -78,14 +78,14 @@ async def test_only_the_newest_receipts_are_kept(stores, key):
 
 async def test_receipts_of_one_session_are_not_listed_in_another(stores, key):
     number = (await stores.sessions.save(key, lambda old: old, create=True)).number
-    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    await stores.receipts.add(number, "r", {"n": 1}, quotes=(), made_at=NOW)
     assert await stores.receipts.listing(number + 1, 9) == []
 
 
 async def test_a_receipt_of_a_forgotten_session_goes_nowhere_and_takes_none_with_it(stores, key):
     number = (await stores.sessions.save(key, lambda old: old, create=True)).number
-    await stores.receipts.add(number + 99, "lost", {}, NOW)
-    await stores.receipts.add(number, "r", {"n": 1}, NOW)
+    await stores.receipts.add(number + 99, "lost", {}, quotes=(), made_at=NOW)
+    await stores.receipts.add(number, "r", {"n": 1}, quotes=(), made_at=NOW)
     await stores.drained()
     assert await stores.receipts.listing(number + 99, 9) == []
     assert await stores.receipts.listing(number, 9) == [{"n": 1}]
@@ -95,26 +95,24 @@ async def test_a_receipt_of_a_forgotten_session_goes_nowhere_and_takes_none_with
 async def test_a_receipt_on_its_way_is_dropped_when_what_it_quotes_goes(stores, key, message, change):
     session = (await stores.transcript.append(key, [message("secret", id="x")])).session
     other = (await stores.transcript.append(SessionKey("acme", "other"), [message("b", id="y")])).session
+    quoted = [chunk.number for chunk in await stores.transcript.chunks_of(await stores.transcript.message(session.number, "x"))]
     if change == "edit":
         await stores.transcript.replace(session.number, "x", lambda _: message("new"))
     elif change == "delete":
         await stores.transcript.delete(session.number, "x")
     else:
         await stores.sessions.forget(key)
-    body = {"recall": [{"session": "talk", "message_id": "x", "text": "secret"}]}
-    await stores.receipts.add(other.number, "lost", body, NOW)
-    await stores.receipts.add(other.number, "kept", {"n": 1}, NOW)
+    await stores.receipts.add(other.number, "lost", {"n": 0}, quotes=quoted, made_at=NOW)
+    await stores.receipts.add(other.number, "kept", {"n": 1}, quotes=(), made_at=NOW)
     await stores.drained()
     assert await stores.receipts.listing(other.number, 9) == [{"n": 1}]
 
 
-async def test_a_receipt_quotes_its_own_tenant_only(stores, key, message):
-    foreign = (await stores.transcript.append(SessionKey("evil", key.name), [message("a", id="x")])).session
-    own = (await stores.transcript.append(key, [message("a", id="x")])).session
-    body = {"recall": [{"session": key.name, "message_id": "x", "text": "a"}] * 2}
-    await stores.receipts.add(own.number, "r", body, NOW)
+async def test_a_receipt_that_is_written_goes_with_what_it_quotes(stores, key, message):
+    number = (await stores.transcript.append(key, [message("a", id="x"), message("b", id="y")])).session.number
+    of_x, of_y = [await stores.transcript.chunks_of(await stores.transcript.message(number, id)) for id in "xy"]
+    await stores.receipts.add(number, "r", {"n": 1}, quotes=[of_x[0].number, of_x[0].number], made_at=NOW)
+    await stores.receipts.add(number, "s", {"n": 2}, quotes=[of_y[0].number], made_at=NOW)
     await stores.drained()
-    await stores.transcript.delete(foreign.number, "x")
-    assert await stores.receipts.listing(own.number, 9) == [body]
-    await stores.transcript.delete(own.number, "x")
-    assert await stores.receipts.listing(own.number, 9) == []
+    await stores.transcript.delete(number, "x")
+    assert await stores.receipts.listing(number, 9) == [{"n": 2}]

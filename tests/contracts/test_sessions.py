@@ -12,11 +12,6 @@ from memsrv.errors import BadRequest, PinNotFound, SessionNotFound
 from memsrv.model import Meta, Scope, Session, SessionCounts, SessionKey
 
 
-def quote(session: str, message_id: str, text: str) -> dict[str, str]:
-    """What a receipt says of a piece that it quotes."""
-    return {"session": session, "message_id": message_id, "text": text}
-
-
 def setting(**fields: Any) -> Callable[[Session], Session]:
     """A change that sets these fields."""
     return lambda old: replace(old, **fields)
@@ -148,7 +143,7 @@ async def test_a_forgotten_session_is_gone_with_all_that_hung_on_it(stores, key,
     session = (await stores.transcript.append(key, [message("a", id="x")], idempotency_key="k", request_digest="d")).session
     await stores.sessions.add_pin(session.number, "pin", "fact")
     await stores.snapshots.add(session.number, "s", 1)
-    await stores.receipts.add(session.number, "r", {}, datetime.now(UTC))
+    await stores.receipts.add(session.number, "r", {}, quotes=(), made_at=datetime.now(UTC))
     await stores.drained()
     await stores.sessions.forget(key)
     with pytest.raises(SessionNotFound):
@@ -187,14 +182,15 @@ async def test_forgetting_twice_is_not_found(stores, key):
 async def test_forgetting_takes_the_receipts_that_quote_it_whatever_the_owner_is_now(stores, key, message):
     await stores.transcript.append(key, [message("secret", id="x")])
     other = (await stores.transcript.append(SessionKey("acme", "other"), [message("talk", id="y")])).session
-    both = {"recall": [quote("talk", "x", "secret"), quote("other", "y", "talk")]}
-    own = {"recall": [quote("other", "y", "talk")]}
-    await stores.receipts.add(other.number, "r1", both, datetime.now(UTC))
-    await stores.receipts.add(other.number, "r2", own, datetime.now(UTC))
+    session = await stores.sessions.find(key)
+    [foreign] = await stores.transcript.chunks_of(await stores.transcript.message(session.number, "x"))
+    [own] = await stores.transcript.chunks_of(await stores.transcript.message(other.number, "y"))
+    await stores.receipts.add(other.number, "r1", {"n": 1}, quotes=[foreign.number, own.number], made_at=datetime.now(UTC))
+    await stores.receipts.add(other.number, "r2", {"n": 2}, quotes=[own.number], made_at=datetime.now(UTC))
     await stores.drained()
     await stores.sessions.save(key, setting(owner="somebody"), create=False)
     await stores.sessions.forget(key)
-    assert await stores.receipts.listing(other.number, 9) == [own]
+    assert await stores.receipts.listing(other.number, 9) == [{"n": 2}]
 
 
 # --- scopes ---------------------------------------------------------------------------------------------------------

@@ -79,3 +79,14 @@ def test_coverage_is_the_share_of_the_questions_words_by_their_rarity():
     covered = dict(zip(numbers.tolist(), coverage.tolist(), strict=True))
     assert abs(covered[100] - 1) < 1e-6
     assert 0 < covered[119] < 0.5
+
+
+@given(st.sets(st.integers(0, 60)), st.integers(0, 5))
+def test_following_a_term_slot_by_slot_is_as_good_as_spreading_it_over_the_row(places, seed):
+    gap, slots = len(bm25.BACK), np.array(sorted(places), np.int64) + len(bm25.BACK)
+    values = np.random.default_rng(seed).random(len(slots), np.float32)
+    for length in (61 + 2 * gap, 61 * bm25.RARE + 2 * gap):
+        scores, whole = np.ones(length, np.float32), np.zeros(length, np.float32)
+        whole[slots] = values
+        bm25.add_spread(scores, slots, values)
+        np.testing.assert_allclose(scores, 1 + bm25.spread(whole), rtol=1e-6)

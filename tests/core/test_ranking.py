@@ -6,35 +6,29 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsrv.core.ranking import SURE, Candidates, best, standardized
-from memsrv.model import Chunk, CosineScale, Span
+from memsrv.core.ranking import SURE, Candidates, aligned, best, standardized
+from memsrv.core.traits import TRAITS, traits_of_text
+from memsrv.model import CosineScale
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 NOW = (START + timedelta(days=60)).timestamp()
 
 
-def chunk(position: int, text: str = "", *, role: str = "user", name: str | None = None, day: int = 0) -> Chunk:
-    text = text or f"remark {position}"
-    return Chunk(
-        number=position,
-        session_number=1,
-        session="s",
-        message_number=position,
-        message_id=f"m{position}",
-        position=position,
-        ordinal=0,
-        role=role,
-        name=name,
-        sent_at=START + timedelta(days=day),
-        span=Span(0, len(text)),
-        text=text,
-    )
+def chunk(position: int, text: str = "", *, role: str = "user", name: str | None = None, day: int = 0) -> tuple:
+    """The traits of a chunk whose number is its position."""
+    sent_at = (START + timedelta(days=day)).timestamp()
+    return position, 1, position, position, sent_at, role, name, *traits_of_text(text or f"remark {position}")
+
+
+def found(chunks, words, dense, coverage=None) -> Candidates:
+    n = len(chunks)
+    return Candidates(np.array(list(chunks), TRAITS), np.array(words), np.array(dense), np.array(coverage or [0.0] * n))
 
 
 def order(chunks, question="what?", words=None, dense=None):
     n = len(chunks)
-    candidates = Candidates(chunks, np.array(words or [0.0] * n), np.array(dense or [0.5] * n), np.zeros(n))
-    return [hit.chunk.position for hit in best(candidates, question, now=NOW, k=99)]
+    candidates = found(chunks, words or [0.0] * n, dense or [0.5] * n)
+    return [hit.number for hit in best(candidates, question, now=NOW, k=99)]
 
 
 def test_words_and_vectors_both_count():
@@ -76,13 +70,13 @@ def test_the_newer_comes_first_where_all_is_equal():
 
 def test_without_any_cosine_words_decide_and_no_score_is_shown():
     chunks = [chunk(10), chunk(20)]
-    hits = best(Candidates(chunks, np.array([1.0, 2.0]), np.full(2, np.nan), np.zeros(2)), "what?", now=NOW, k=9)
-    assert [(hit.chunk.position, hit.score) for hit in hits] == [(20, None), (10, None)]
+    hits = best(found(chunks, [1.0, 2.0], [np.nan] * 2), "what?", now=NOW, k=9)
+    assert [(hit.number, hit.score) for hit in hits] == [(20, None), (10, None)]
 
 
 def test_the_signals_add_up_to_the_rank():
     chunks = [chunk(10, "Where?", day=1), chunk(20), chunk(30, role="assistant")]
-    candidates = Candidates(chunks, np.array([1.0, 3.0, 0.0]), np.array([0.8, np.nan, 0.9]), np.zeros(3))
+    candidates = found(chunks, [1.0, 3.0, 0.0], [0.8, np.nan, 0.9])
     for hit in best(candidates, "What did I do on 2 March 2026?", now=NOW, k=9):
         assert abs(sum(hit.signals.values()) - hit.rank_score) < 0.01
 
@@ -96,7 +90,13 @@ def test_standardized_values_are_finite_and_keep_their_order(values):
 
 
 def test_no_candidates_are_no_hits():
-    assert best(Candidates([], np.empty(0), np.empty(0), np.empty(0)), "what?", now=NOW, k=9) == []
+    assert best(found([], np.empty(0), np.empty(0)), "what?", now=NOW, k=9) == []
+
+
+@given(st.dictionaries(st.integers(0, 30), st.floats(-1, 1)), st.lists(st.integers(0, 30)))
+def test_values_are_put_beside_their_numbers(known, wanted):
+    numbers, values = np.array(list(known), np.int64), np.array(list(known.values()))
+    assert aligned(np.array(wanted, np.int64), numbers, values, missing=9).tolist() == [known.get(n, 9) for n in wanted]
 
 
 # --- choosing -------------------------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ def test_no_candidates_are_no_hits():
 
 def hits_of(*chunks, question="what?", dense=None, coverage=None, **options):
     n = len(chunks)
-    found = Candidates(chunks, np.arange(n, 0, -1.0), np.array(dense or [0.9] * n), np.array(coverage or [0.0] * n))
-    return best(found, question, now=NOW, **{"k": 9, **options})
+    candidates = found(chunks, np.arange(n, 0, -1.0), dense or [0.9] * n, coverage)
+    return best(candidates, question, now=NOW, **{"k": 9, **options})
 
 
 def test_the_same_text_is_shown_once_by_its_newest():
     hits = hits_of(chunk(1, "The bell rings."), chunk(2, "the bell  rings"), chunk(9, "Another."))
-    assert [hit.chunk.position for hit in hits] == [2, 9]
+    assert [hit.number for hit in hits] == [2, 9]
 
 
 def test_texts_that_differ_in_a_name_a_digit_or_a_not_are_kept_apart():
@@ -124,7 +124,7 @@ def test_signs_without_letters_are_not_all_the_same():
 
 def test_hits_below_the_least_score_and_beyond_k_are_left_out():
     chunks = (chunk(1), chunk(20), chunk(40))
-    assert {hit.chunk.position for hit in hits_of(*chunks, dense=[0.9, 0.2, 0.8], min_score=0.5)} == {1, 40}
+    assert {hit.number for hit in hits_of(*chunks, dense=[0.9, 0.2, 0.8], min_score=0.5)} == {1, 40}
     assert len(hits_of(*chunks, k=1)) == 1
 
 
@@ -155,7 +155,7 @@ def beyond_the_first(*chunks, question="what?", dense, coverage=None):
         scale=SCALE,
         k=99,
     )
-    return {hit.chunk.position for hit in hits} - {one.position for one in SURE_ONES}
+    return {hit.number for hit in hits} - {one[0] for one in SURE_ONES}
 
 
 def test_what_has_nothing_to_do_with_the_question_is_left_out():
