@@ -62,9 +62,10 @@ def split(text: str, words: int) -> list[str]:
 
 def vocabulary() -> list[str]:
     """Words that can be said, each once."""
+    syllables = [onset + nucleus + coda for onset in ONSETS for nucleus in NUCLEI for coda in CODAS]
     rng = np.random.default_rng(0)
-    found: dict[str, None] = {}
-    while len(found) < WORDS:
-        syllables = rng.integers(1, 4)
-        found["".join(rng.choice(part) for _ in range(syllables) for part in (ONSETS, NUCLEI, CODAS))] = None
-    return list(found)
+    parts = rng.integers(0, len(syllables), (WORDS * 2, 3)).tolist()
+    lengths = rng.integers(1, 4, WORDS * 2).tolist()
+    found = dict.fromkeys("".join(syllables[part] for part in word[:length]) for word, length in zip(parts, lengths, strict=True))
+    assert len(found) >= WORDS, "enough different words"
+    return list(found)[:WORDS]

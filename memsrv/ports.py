@@ -95,6 +95,10 @@ class Sessions(Protocol):
         """What the session holds."""
         ...
 
+    async def pending_index(self, session_number: int) -> int:
+        """How many of the session's chunks wait for their vectors, as `counts` tells it, without counting the others."""
+        ...
+
     async def forget(self, key: SessionKey) -> None:
         """Delete the session and all that hangs on it; its vectors follow. A missing one is SessionNotFound."""
         ...

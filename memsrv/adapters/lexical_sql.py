@@ -135,23 +135,19 @@ def holds(have: State, wanted: State) -> bool:
 
 def states_of(connection: Connection, scope: Scope) -> dict[int, State]:
     """The state of each session of the scope that is there and has chunks."""
-    columns = (sessions.c.number, sessions.c.last_chunk, sessions.c.rewrites)
     return {
-        row.number: State(row.last_chunk, row.rewrites)
+        number: State(last_chunk, rewrites)
         for part in slices(scope.session_numbers)
-        for row in connection.execute(
-            select(*columns).where(sessions.c.number.in_(part), sessions.c.tenant == scope.tenant, sessions.c.last_chunk > 0)
-        )
+        for number, last_chunk, rewrites in connection.execute(STATES, {"numbers": part, "tenant": scope.tenant})
     }
 
 
 def read_entry(connection: Connection, number: int, known: Entry | None) -> Entry:
     """A session's lists as they are committed, made from what is known of them if that still holds."""
-    query = select(sessions.c.last_chunk, sessions.c.rewrites).where(sessions.c.number == number)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(STATE, {"number": number}).one_or_none()
     if row is None:  # forgotten a moment ago
         return Entry(State(0, 0))
-    state = State(row.last_chunk, row.rewrites)
+    state = State(*row)
     if known is not None and known.state.rewrites == state.rewrites:
         return read_chunks(connection, number, state, known)
     return read_chunks(connection, number, state, Entry(State(0, 0)))
@@ -175,7 +171,13 @@ def read_chunks(connection: Connection, session_number: int, state: State, known
     return Entry(state, collection, np.concatenate([known.traits, added]), by_number)
 
 
-# Asked at the first search after each write, so it is put together only once.
+# Asked for every recall, so they are put together only once.
+STATES = select(sessions.c.number, sessions.c.last_chunk, sessions.c.rewrites).where(
+    sessions.c.number.in_(bindparam("numbers", expanding=True)),
+    sessions.c.tenant == bindparam("tenant"),
+    sessions.c.last_chunk > 0,
+)
+STATE = select(sessions.c.last_chunk, sessions.c.rewrites).where(sessions.c.number == bindparam("number"))
 NEWER = (
     select(
         chunks.c.number,

@@ -9,7 +9,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -38,6 +39,8 @@ from memsrv.model import Snapshot
 
 log = structlog.get_logger()
 
+GATHER_S = 0.1  # receipts of prompts that follow each other so closely are written together
+
 # Asked for every prompt, so they are put together only once.
 LATEST = (
     select(snapshots)
@@ -45,7 +48,20 @@ LATEST = (
     .order_by(snapshots.c.version.desc())
     .limit(1)
 )
-QUOTED = select(chunks.c.message_number, chunks.c.session_number).where(chunks.c.number.in_(bindparam("numbers", expanding=True)))
+KNOWN = select(sessions.c.number).where(sessions.c.number.in_(bindparam("numbers", expanding=True)))
+QUOTED = select(chunks.c.number, chunks.c.message_number, chunks.c.session_number).where(
+    chunks.c.number.in_(bindparam("numbers", expanding=True))
+)
+DELETE_SAME = delete(receipts).where(receipts.c.session_number == bindparam("of_session"), receipts.c.id == bindparam("of_id"))
+INSERT = insert(receipts).returning(receipts.c.number, sort_by_parameter_order=True)
+OWN_BEYOND = (
+    select(receipts.c.number)
+    .where(receipts.c.session_number == bindparam("of_session"))
+    .order_by(receipts.c.number.desc())
+    .offset(bindparam("kept"))
+    .limit(1_000_000)  # SQLite takes an offset only with a limit
+)
+DELETE_BEYOND = delete(receipts).where(receipts.c.number.in_(OWN_BEYOND.scalar_subquery()))
 
 
 class SqlSnapshots:
@@ -115,6 +131,7 @@ class SqlReceipts:
         self._waiting: dict[tuple[int, str], Kept] = {}
         self._in_hand: dict[tuple[int, str], Kept] = {}
         self._writing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     async def add(
         self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime
@@ -141,11 +158,16 @@ class SqlReceipts:
 
     async def close(self) -> None:
         """Write what is on its way."""
+        self._closing.set()
         if self._writing is not None:
             await self._writing
+        self._closing.clear()
 
     async def _write_all(self) -> None:
         while self._waiting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GATHER_S):
+                    await self._closing.wait()
             self._in_hand, self._waiting = self._waiting, {}
             batch = list(self._in_hand.values())
             try:
@@ -155,30 +177,36 @@ class SqlReceipts:
             self._in_hand = {}
 
 
-def keep(connection: Connection, *, batch: list[Kept], kept: int) -> None:
-    """Write receipts, in order, and drop the oldest beyond the bound; those of forgotten sessions are left out."""
-    known: set[int] = set()
-    for part in slices(sorted({one.session_number for one in batch})):
-        known.update(connection.scalars(select(sessions.c.number).where(sessions.c.number.in_(part))))
-    for one in batch:
-        if one.session_number in known:
-            keep_one(connection, one)
-    for number in known:
-        newest = select(receipts.c.number).where(receipts.c.session_number == number).order_by(receipts.c.number.desc())
-        beyond = newest.offset(kept).limit(1_000_000)
-        connection.execute(delete(receipts).where(receipts.c.number.in_(beyond.scalar_subquery())))
-
-
-def keep_one(connection: Connection, one: Kept) -> None:
-    """Write a receipt and what it quotes, in place of one of the same id; left out if a quoted chunk is gone."""
-    own = {"session_number": one.session_number, "id": one.id}
-    connection.execute(delete(receipts).filter_by(**own))
-    quoted = [row for part in slices(sorted(one.quotes)) for row in connection.execute(QUOTED, {"numbers": part})]
-    if len(quoted) < len(one.quotes):
+def keep(connection: Connection, *, batch: Sequence[Kept], kept: int) -> None:
+    """Write receipts, in order, each in place of one of the same id, and drop the oldest beyond the bound; those of forgotten
+    sessions and those that quote a chunk that is gone are left out."""
+    known = set(connection.scalars(KNOWN, {"numbers": [one.session_number for one in batch]}))
+    quoted = {number: source for number, *source in quoted_chunks(connection, batch)}
+    batch = [one for one in batch if one.session_number in known]
+    if not batch:
         return
-    values = own | {"body": to_json(one.body), "made_at": to_micros(one.made_at)}
-    number = connection.execute(insert(receipts).values(values).returning(receipts.c.number)).scalar_one()
-    sources = {(row.message_number, row.session_number) for row in quoted}
-    if sources:
-        rows = [{"receipt_number": number, "message_number": m, "session_number": s} for m, s in sorted(sources)]
-        connection.execute(insert(receipt_sources), rows)
+    connection.execute(DELETE_SAME, [{"of_session": one.session_number, "of_id": one.id} for one in batch])
+    fresh = [one for one in batch if one.quotes <= quoted.keys()]
+    if fresh:
+        numbers = connection.scalars(INSERT, [row_of(one) for one in fresh]).all()
+        sources = {(n, *quoted[chunk]) for n, one in zip(numbers, fresh, strict=True) for chunk in one.quotes}
+        if sources:
+            names = ("receipt_number", "message_number", "session_number")
+            connection.execute(insert(receipt_sources), [dict(zip(names, source, strict=True)) for source in sorted(sources)])
+    connection.execute(DELETE_BEYOND, [{"of_session": number, "kept": kept} for number in sorted(known)])
+
+
+def quoted_chunks(connection: Connection, batch: Sequence[Kept]) -> Iterator[Sequence[Any]]:
+    """Number, message and session of the quoted chunks that are still there."""
+    for part in slices(sorted({number for one in batch for number in one.quotes})):
+        yield from connection.execute(QUOTED, {"numbers": part})
+
+
+def row_of(one: Kept) -> dict[str, Any]:
+    """A receipt as a row."""
+    return {
+        "session_number": one.session_number,
+        "id": one.id,
+        "body": to_json(one.body),
+        "made_at": to_micros(one.made_at),
+    }

@@ -67,21 +67,14 @@ class SqlSessions:
 
     async def counts(self, session_number: int) -> SessionCounts:
         """What the session holds; `pending_index` counts the chunks that wait for their vectors."""
-        of_session = messages.c.session_number == session_number
-        waits = (of_session, messages.c.set_aside.is_(False), messages.c.generation < current_generation())
-        owed = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(*waits)
-        paid = (  # only a message of several chunks can have some of them in the index
-            select(func.count())
-            .select_from(messages.join(chunks, chunks.c.message_number == messages.c.number))
-            .where(*waits, messages.c.chunk_count > 1, chunks.c.generation >= current_generation())
-        )
-        query = select(
-            select(func.count()).select_from(messages).where(of_session).scalar_subquery(),
-            select(func.count()).select_from(chunks).where(chunks.c.session_number == session_number).scalar_subquery(),
-            owed.scalar_subquery() - paid.scalar_subquery(),
-            select(func.count()).select_from(messages).where(of_session, messages.c.set_aside).scalar_subquery(),
-        )
-        return await self._database.read(lambda connection: SessionCounts(*connection.execute(query).one()))
+        of_session = {"session_number": session_number}
+        return await self._database.read(lambda connection: SessionCounts(*connection.execute(COUNTS, of_session).one()))
+
+    async def pending_index(self, session_number: int) -> int:
+        """How many chunks wait for their vectors."""
+        of_session = {"session_number": session_number}
+        waiting: int = await self._database.read(lambda connection: connection.execute(PENDING, of_session).scalar_one())
+        return waiting
 
     async def forget(self, key: SessionKey) -> None:
         """Delete the session and all that hangs on it. Raises SessionNotFound."""
@@ -142,6 +135,22 @@ class SqlSessions:
 
 # Asked for every prompt, so they are put together only once.
 SESSION = select(sessions).where(sessions.c.tenant == bindparam("tenant"), sessions.c.name == bindparam("name")).with_for_update()
+OWN_MESSAGES = messages.c.session_number == bindparam("session_number")
+OWN_CHUNKS = chunks.c.session_number == bindparam("session_number")
+WAITING = (OWN_MESSAGES, messages.c.set_aside.is_(False), messages.c.generation < current_generation())
+OWED = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(*WAITING)
+PAID = (  # only a message of several chunks can have some of them in the index
+    select(func.count())
+    .select_from(messages.join(chunks, chunks.c.message_number == messages.c.number))
+    .where(*WAITING, messages.c.chunk_count > 1, chunks.c.generation >= current_generation())
+)
+PENDING = select(OWED.scalar_subquery() - PAID.scalar_subquery())
+COUNTS = select(
+    select(func.count()).select_from(messages).where(OWN_MESSAGES).scalar_subquery(),
+    select(func.count()).select_from(chunks).where(OWN_CHUNKS).scalar_subquery(),
+    PENDING.scalar_subquery(),
+    select(func.count()).select_from(messages).where(OWN_MESSAGES, messages.c.set_aside).scalar_subquery(),
+)
 PINS = select(pins).where(pins.c.session_number == bindparam("session_number")).order_by(pins.c.number)
 
 

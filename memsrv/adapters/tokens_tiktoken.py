@@ -40,6 +40,9 @@ CUT_TOKENS = 2
 NATURAL_CUT = r"(?<=\p{L})(?=[^\p{L}\p{N}\p{M}\r\n'’]\p{L})"
 LAST_CUT = regex.compile(r"(?r)" + NATURAL_CUT)
 FIRST_CUT = regex.compile(NATURAL_CUT)
+ENTRY_START = regex.compile(r"(?<=\S\n)(?=- )")
+CUT_BEFORE_SPACES = frozenset({"o200k_base", "o200k_harmony", "cl100k_base"})
+"""Encodings that cut after a line end, and before a single blank between other characters, whatever stands around them."""
 SURROGATE = regex.compile(r"[\uD800-\uDFFF]")
 CACHED_COUNTS = 50_000  # of about 200 bytes each
 
@@ -82,6 +85,11 @@ class TiktokenCounter:
     def count(self, text: str, model: str | None) -> int:
         """Tokens of a text, see (1)."""
         name = self.encoding_name(model)
+        if name in CUT_BEFORE_SPACES and len(parts := entries(text)) > 1:
+            return sum(self._count(part, name) for part in parts)
+        return self._count(text, name)
+
+    def _count(self, text: str, name: str) -> int:
         key = (name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
         count = self._counts.get(key)
         if count is None:
@@ -164,6 +172,19 @@ def cache_folder(folder: Path | None) -> Iterator[None]:
             del os.environ[CACHE_VARIABLE]
         elif folder is not None and before is not None:
             os.environ[CACHE_VARIABLE] = before
+
+
+def entries(text: str) -> list[str]:
+    """A list's entries (`- label: text`), label and text apart, so that an entry that stood in another prompt need not be counted
+    again. No token reaches over these cuts, see CUT_BEFORE_SPACES."""
+    if "\n- " not in text:
+        return [text]
+    parts: list[str] = []
+    for line in ENTRY_START.split(text):
+        label, _, said = line.partition(": ")
+        apart = said and not said[0].isspace() and label and not label[-1].isspace()
+        parts += [f"{label}:", f" {said}"] if apart else [line]
+    return parts
 
 
 def counted(encoding: tiktoken.Encoding, text: str) -> int:

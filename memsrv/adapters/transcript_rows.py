@@ -1,6 +1,7 @@
 """How the transcript's rows read as nouns."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, select
@@ -12,7 +13,10 @@ from memsrv.model import Chunk, Message, Span
 LAST = 2**63 - 1  # no position is as high
 
 # Asked for every prompt, so they are put together only once.
-MESSAGES = select(messages, current_generation().label("current")).where(messages.c.session_number == bindparam("session_number"))
+READ = ("number", "id", "position", "payload", "sent_at", "stored_at", "metadata", "chunk_count", "generation")
+MESSAGES = select(*(messages.c[name] for name in READ), current_generation().label("current")).where(
+    messages.c.session_number == bindparam("session_number")
+)
 MESSAGE = MESSAGES.where(messages.c.id == bindparam("id"))
 STRETCH = MESSAGES.where(messages.c.position > bindparam("after"), messages.c.position < bindparam("before")).limit(
     bindparam("most")
@@ -23,23 +27,25 @@ NEWEST_FIRST = STRETCH.order_by(messages.c.position.desc())
 
 def message_row(connection: Connection, session_number: int, id: str) -> Row[Any]:
     """The row of one message, else MessageNotFound."""
-    row = connection.execute(MESSAGE, {"session_number": session_number, "id": id}).one_or_none()
+    row: Row[Any] | None = connection.execute(MESSAGE, {"session_number": session_number, "id": id}).one_or_none()  # type: ignore[assignment]
     if row is None:
         raise MessageNotFound(f"There is no message {id!r} in this session.")
     return row
 
 
-def message_of(row: Row[Any]) -> Message:
+def message_of(row: Sequence[Any]) -> Message:
+    """Unpacked at once, in the order of `MESSAGES`: looked up by name, dozens of rows would cost more than their query."""
+    number, id, position, payload, sent_at, stored_at, metadata, chunk_count, generation, current = tuple(row)
     return Message(
-        number=row.number,
-        id=row.id,
-        position=row.position,
-        payload=json.loads(row.payload),
-        sent_at=to_moment(row.sent_at),
-        stored_at=to_moment(row.stored_at),
-        metadata=None if row.metadata is None else json.loads(row.metadata),
-        chunk_count=row.chunk_count,
-        indexed=row.generation is None or row.generation >= row.current,
+        number=number,
+        id=id,
+        position=position,
+        payload=json.loads(payload),
+        sent_at=to_moment(sent_at),
+        stored_at=to_moment(stored_at),
+        metadata=None if metadata is None else json.loads(metadata),
+        chunk_count=chunk_count,
+        indexed=generation is None or generation >= current,
     )
 
 

@@ -10,9 +10,10 @@
 import json
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
@@ -26,6 +27,7 @@ from memsrv.adapters.schema import (
     snapshots,
     to_json,
     to_micros,
+    to_moment,
     vector_removals,
     without_nul,
 )
@@ -41,7 +43,7 @@ from memsrv.adapters.transcript_rows import (
     message_row,
 )
 from memsrv.errors import IdempotencyConflict, MessageConflict
-from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
+from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, Session, SessionKey, Stored
 
 
 class SqlTranscript:
@@ -62,7 +64,7 @@ class SqlTranscript:
                 return Appended(session_of(session), known)
             stored = store(connection, session, messages, arrived_at)
             remember(connection, session.number, idempotency_key, request_digest, stored)
-            return Appended(session_of(session_row(connection, key)), stored)
+            return Appended(moved_on(session_of(session), stored, arrived_at), stored)
 
         return await self._database.write(run)
 
@@ -186,6 +188,12 @@ def known_ids(connection: Connection, session_number: int, ids: Sequence[str]) -
     }
 
 
+def moved_on(session: Session, stored: Sequence[Stored], arrived_at: int) -> Session:
+    """The session as `add_messages` leaves it."""
+    fresh = [one.position for one in stored if one.created]
+    return replace(session, last_position=fresh[-1], changed_at=to_moment(arrived_at)) if fresh else session
+
+
 def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tuple[Stored, NewMessage]], arrived_at: int) -> None:
     """Insert messages and their chunks, and move the session on."""
     rows = [
@@ -194,12 +202,7 @@ def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tupl
         | waiting_fields(new)
         for stored, new in fresh
     ]
-    connection.execute(insert(messages), rows)
-    numbers = connection.scalars(
-        select(messages.c.number)
-        .where(messages.c.session_number == session.number, messages.c.position > session.last_position)
-        .order_by(messages.c.position)
-    ).all()
+    numbers = connection.scalars(insert(messages).returning(messages.c.number, sort_by_parameter_order=True), rows).all()
     owned = [(number, session.number, new) for number, (_, new) in zip(numbers, fresh, strict=True)]
     last_chunk = add_chunks(connection, owned) or session.last_chunk
     connection.execute(
@@ -227,8 +230,7 @@ def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, NewMessag
     ]
     if not rows:
         return None
-    connection.execute(insert(chunks), rows)
-    last: int | None = connection.scalar(select(func.max(chunks.c.number)).where(chunks.c.session_number == owned[-1][1]))
+    last: int = max(connection.scalars(insert(chunks).returning(chunks.c.number), rows))
     return last
 
 

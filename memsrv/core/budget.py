@@ -10,7 +10,7 @@
 (4) A budget that is refused names a smallest one; that one works, and so does every larger one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -21,6 +21,7 @@ from memsrv.core.regions import (
     Chosen,
     Material,
     Quotes,
+    dated_entry,
     pins_text,
     profile_text,
     recall_note,
@@ -206,9 +207,8 @@ def recall_floor(material: Material, left: int, sizes: Sizes) -> int:
     """What recall is sure of: half of what is left, or less if it has less to show."""
     if material.hits is None:
         return left // 2
-    if not material.hits:
-        return 0
-    return min(left // 2, frame_cost(sizes) + sum(entry_costs(material.hits, material.session, sizes, material.quotes)))
+    whole = recall_text(material.hits, material.session, material.quotes)
+    return framed(whole, sizes) if fits(whole, left // 2 - MESSAGE_TOKENS, sizes.text) else left // 2
 
 
 def needs(material: Material, parts: Required, left: int, sizes: Sizes) -> dict[RegionName, int]:
@@ -316,17 +316,16 @@ def fit_recall(
 ) -> tuple[tuple[Recall, ...], int]:
     """As many of the best hits as fit, and their tokens.
 
-    Entries are counted one by one, with their dates, to see how many more could fit; what they cost together is counted
-    anew then, for most go without a date.
+    Mostly all do. If not, entries are counted one by one, with their dates, to see how many more could fit; what they cost
+    together is counted anew then, for most go without a date.
     """
-    costs = entry_costs(hits, session, sizes, quotes)
+    whole = recall_text(hits, session, quotes)
+    if fits(whole, limit_tokens - MESSAGE_TOKENS, sizes.text):
+        return hits, framed(whole, sizes)
     taken, spent = 0, 0
     while taken < len(hits):
-        more = 1
-        room = limit_tokens - (spent or frame_cost(sizes)) - costs[taken]
-        while taken + more < len(hits) and costs[taken + more] <= room:
-            room -= costs[taken + more]
-            more += 1
+        room = limit_tokens - (spent or frame_cost(sizes))
+        more = max(1, count_fitting(hits[taken:], room, session, sizes, quotes))
         tokens = framed(recall_text(hits[: taken + more], session, quotes), sizes)
         while tokens > limit_tokens and more > 0:
             more -= 1
@@ -337,9 +336,13 @@ def fit_recall(
     return hits[:taken], spent
 
 
-def entry_costs(hits: tuple[Recall, ...], session: str, sizes: Sizes, quotes: Quotes) -> list[int]:
-    """Tokens of each hit's entry, date and line end included."""
-    return [sizes.text(quotes.alone(hit, session)) + 1 for hit in hits]
+def count_fitting(hits: Sequence[Recall], room: int, session: str, sizes: Sizes, quotes: Quotes) -> int:
+    """How many entries of hits, each counted by itself with date and line end, are within a room."""
+    for place, hit in enumerate(hits):
+        room -= sizes.text(dated_entry(quotes.of(hit, session))) + 1
+        if room < 0:
+            return place
+    return len(hits)
 
 
 def frame_cost(sizes: Sizes) -> int:

@@ -106,16 +106,29 @@ def best(
     numbers: np.ndarray, scores: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """The `limit` highest scores and those of the numbers in `also`, best first, ties by number."""
-    scores = np.clip(np.round(scores, ROUND_DECIMALS), -1.0, 1.0).astype(np.float32)
-    candidates = np.arange(len(numbers))
-    if limit < len(numbers):
-        threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit] if limit else np.inf
-        candidates = np.flatnonzero(scores >= threshold)
-    chosen = candidates[np.lexsort((numbers[candidates], -scores[candidates]))][:limit]
+    rows = in_order(numbers, scores, candidates_for(scores, limit))[:limit]
     if len(also):
-        chosen = np.union1d(chosen, np.flatnonzero(np.isin(numbers, np.asarray(also, np.int64))))
-        chosen = chosen[np.lexsort((numbers[chosen], -scores[chosen]))]
-    return numbers[chosen], scores[chosen]
+        asked = np.flatnonzero(np.isin(numbers, np.asarray(also, np.int64)))
+        rows = in_order(numbers, scores, np.union1d(rows, asked))
+    return numbers[rows], rounded(scores[rows])
+
+
+def in_order(numbers: np.ndarray, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows with the highest score first, ties by number."""
+    return rows[np.lexsort((numbers[rows], -rounded(scores[rows])))]
+
+
+def rounded(scores: np.ndarray) -> np.ndarray:
+    """Cosines to so many decimals, and never above 1."""
+    return np.clip(np.round(scores, ROUND_DECIMALS), -1.0, 1.0).astype(np.float32)
+
+
+def candidates_for(scores: np.ndarray, limit: int) -> np.ndarray:
+    """Rows among which the `limit` highest are, also after rounding, which may make ties."""
+    if limit == 0 or limit >= len(scores):
+        return np.arange(len(scores) if limit else 0)
+    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    return np.flatnonzero(scores >= least - 2 * 10**-ROUND_DECIMALS)
 
 
 class MatrixCache(Generic[Key]):

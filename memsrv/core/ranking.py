@@ -12,8 +12,9 @@ Beyond the first few, what has too little to do with the question is left out, i
     relevance = (cosine - what unrelated texts come to) / step + coverage / .3  >=  .5
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 
@@ -75,26 +76,26 @@ def best(
     newest = {said[row]: row for row in by_age}
     related = relevant(candidates, question, signals["time"], scale)
     enough = candidates.dense >= min_score if min_score else np.ones(len(traits), bool)
-    hits: dict[int, Ranked] = {}
+    chosen: dict[int, tuple[int, int]] = {}
     for row in np.lexsort((-traits["number"], -total)).tolist():
         shown = newest[said[row]]
-        if said[row] in hits or not enough[shown] or (len(hits) >= SURE and not related[shown]):
+        if said[row] in chosen or not enough[shown] or (len(chosen) >= SURE and not related[shown]):
             continue
-        if len(hits) == k:
+        if len(chosen) == k:
             break
-        hits[said[row]] = ranked(candidates, signals, total[row], row=shown)
-    return list(hits.values())
+        chosen[said[row]] = row, shown
+    rows, shown_rows = (list(places) for places in zip(*chosen.values(), strict=True)) if chosen else ([], [])
+    return ranked(candidates, signals, total[rows], shown_rows)
 
 
-def ranked(candidates: Candidates, signals: Mapping[str, np.ndarray], rank: float, *, row: int) -> Ranked:
-    """One candidate with what spoke for it and against it."""
-    cosine = float(candidates.dense[row])
-    return Ranked(
-        number=int(candidates.traits["number"][row]),
-        score=None if np.isnan(cosine) else round(cosine, 4),
-        rank_score=round(float(rank), 4),
-        signals={name: round(WEIGHTS[name] * float(values[row]), 3) for name, values in signals.items() if values[row]},
-    )
+def ranked(candidates: Candidates, signals: Mapping[str, np.ndarray], ranks: np.ndarray, rows: Sequence[int]) -> list[Ranked]:
+    """Candidates with what spoke for each and against it."""
+    numbers, cosines = candidates.traits["number"][rows].tolist(), np.round(candidates.dense[rows], 4).tolist()
+    weighed = [np.round(WEIGHTS[name] * values[rows], 3).tolist() for name, values in signals.items()]
+    return [
+        Ranked(number, None if isnan(cosine) else cosine, rank, {n: v for n, v in zip(signals, parts, strict=True) if v})
+        for number, cosine, rank, *parts in zip(numbers, cosines, np.round(ranks, 4).tolist(), *weighed, strict=True)
+    ]
 
 
 def relevant(candidates: Candidates, question: str, time: np.ndarray, scale: CosineScale | None) -> np.ndarray:

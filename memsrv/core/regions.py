@@ -4,7 +4,7 @@ Two orders, two tables: `READING` is how a model meets the regions; `GIVING_UP` 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any
@@ -22,26 +22,38 @@ DATE_REACH_CHARS = 200
 SPEAKER_CHARS = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A hit as it is written: its day, then its time of day, speaker, score and text."""
+
+    hit: Recall
+    day: str
+    said: str
+
+
 class Quotes:
-    """What hits say, each worked out once for a prompt."""
+    """What hits say, each worked out once for a prompt, and blocks of them."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Recall, str]] = {}
-        self._alone: dict[int, tuple[Recall, str]] = {}
+        self._quotes: dict[int, Quote] = {}
+        self._blocks: dict[tuple[int, ...], str] = {}
 
-    def of(self, hit: Recall, session: str) -> str:
-        """Speaker, score and text of a hit, without its time."""
-        known = self._known.get(id(hit))
+    def of(self, hit: Recall, session: str) -> Quote:
+        """A hit as it is written in a prompt of this session."""
+        known = self._quotes.get(id(hit))
         if known is None:
-            known = self._known[id(hit)] = (hit, f"{speaker(hit, session)}: {quoted(hit.chunk.text.strip())}")
-        return known[1]
+            at = hit.chunk.sent_at.astimezone(UTC)
+            said = f"{at.hour:02}:{at.minute:02} {speaker(hit, session)}: {quoted(hit.chunk.text.strip())}"
+            known = self._quotes[id(hit)] = Quote(hit, at.date().isoformat(), said)
+        return known
 
-    def alone(self, hit: Recall, session: str) -> str:
-        """The entry of a hit as it is when no other stands before it."""
-        known = self._alone.get(id(hit))
-        if known is None:
-            known = self._alone[id(hit)] = (hit, "".join(recall_lines((hit,), session, self)))
-        return known[1]
+    def block(self, hits: Sequence[Recall], session: str) -> str:
+        """The block of these hits, which are held by the quotes."""
+        quotes = [self.of(hit, session) for hit in hits]
+        key = tuple(map(id, hits))
+        if key not in self._blocks:
+            self._blocks[key] = block("recall", "\n".join(recall_lines(quotes)))
+        return self._blocks[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +168,23 @@ def state_text(state: str) -> str:
 
 def recall_text(hits: Sequence[Recall], session: str, quotes: Quotes | None = None) -> str:
     """The recalled pieces in the order in which they were said, whatever their rank."""
-    return block("recall", "\n".join(recall_lines(hits, session, quotes))) if hits else ""
+    return (quotes or Quotes()).block(hits, session) if hits else ""
 
 
-def recall_lines(hits: Sequence[Recall], session: str, quotes: Quotes | None = None) -> Iterator[str]:
+def recall_lines(quotes: Iterable[Quote]) -> Iterator[str]:
     """One entry a piece: time, speaker, session if it is another, score, text. The date comes with the first piece of a
     day, and again when the last date stands more than 200 characters back."""
-    quotes = quotes or Quotes()
     day, since = "", 0
-    for hit in sorted(hits, key=chronology):
-        at = hit.chunk.sent_at.astimezone(UTC)
-        today = at.date().isoformat()
-        date = "" if today == day and since <= DATE_REACH_CHARS else today + " "
-        entry = f"- {date}{at.hour:02}:{at.minute:02} {quotes.of(hit, session)}"
-        day, since = today, len(entry) if date else since + len(entry)
+    for quote in sorted(quotes, key=lambda quote: chronology(quote.hit)):
+        dated = quote.day != day or since > DATE_REACH_CHARS
+        entry = dated_entry(quote) if dated else f"- {quote.said}"
+        day, since = quote.day, len(entry) if dated else since + len(entry)
         yield entry
+
+
+def dated_entry(quote: Quote) -> str:
+    """An entry as it is when no other stands before it."""
+    return f"- {quote.day} {quote.said}"
 
 
 def chronology(hit: Recall) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ Appending a message marks it unindexed in the same transaction; only this module
 import asyncio
 import contextlib
 import random
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,16 @@ PROBE = "Is anybody there?"
 REMOVALS = 1000
 SUSPECT_AFTER = 3
 """After so many failures in a row the batch, not the embedder, may be to blame."""
+REMEMBERED = 4096
+"""Vectors of so many texts are kept by a hash of the text: what is said, edited or imported twice is embedded once."""
 PROGRESS_POLL_S = 0.25
 """A waiter looks again at least so often: a mark may have been cleared just before it began to wait."""
 
 log = structlog.get_logger()
 
 Messages = Sequence[Sequence[PendingChunk]]
+Batch = Sequence[tuple[str, Sequence[PendingChunk]]]
+"""Texts, each with the chunks that have it."""
 
 
 @dataclass(slots=True)
@@ -72,6 +77,7 @@ class Indexer:
         self._catching_up = False
         self._down: set[str] = set()
         self._failures = 0
+        self._known: dict[bytes, np.ndarray] = {}
         self._wake, self._closing, self._moved = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -155,6 +161,7 @@ class Indexer:
         assert dimension, "an embedder that answered knows its dimension"
         fingerprint = f"{self._embedder.fingerprint}|{dimension}|view{VIEW}|chunks{CHUNKS}"
         generation, new = await self._queue.generation(fingerprint)
+        self._known.clear()
         await self._index.use(generation, dimension)
         if await self._lost(generation, new):
             log.warning("the index was lost and is built anew", generation=generation.number)
@@ -215,7 +222,16 @@ class Indexer:
 
     async def _index_messages(self, generation: Generation, messages: Messages) -> None:
         chunks = [chunk for message in messages for chunk in message]
-        await self._index.put(chunks, await self._vectors([passage(chunk) for chunk in chunks]))
+        storing: asyncio.Task[None] | None = None
+        try:
+            for batch in self._batches(chunks):
+                vectors = await self._vectors([text for text, _ in batch])
+                if storing:
+                    await storing
+                storing = asyncio.create_task(self._put(batch, vectors))  # while the next batch is embedded
+        finally:
+            if storing:
+                await storing
         await self._queue.mark_indexed(generation, chunks)
         self.counters.indexed_chunks += len(chunks)
         self._moved.set()
@@ -237,14 +253,32 @@ class Indexer:
 
     # --- vectors ----------------------------------------------------------------------------------------------------
 
+    def _batches(self, chunks: Sequence[PendingChunk]) -> list[Batch]:
+        """Texts with the chunks that have them, each text once; texts of like length go together, which pads least."""
+        by_text: dict[str, list[PendingChunk]] = {}
+        for chunk in chunks:
+            by_text.setdefault(passage(chunk), []).append(chunk)
+        texts = sorted(by_text.items(), key=lambda item: (len(item[0]), item[0]))
+        return [texts[start : start + self._batch] for start in range(0, len(texts), self._batch)]
+
     async def _vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """A unit row for each text. The same text is embedded once; texts of like length go together, which pads least."""
-        rows: dict[str, np.ndarray] = {}
-        unique = sorted(set(texts), key=lambda text: (len(text), text))
-        for start in range(0, len(unique), self._batch):
-            batch = unique[start : start + self._batch]
-            rows.update(zip(batch, await self._embed(batch), strict=True))
-        return np.stack([rows[text] for text in texts])
+        """A unit row for each text. One that was embedded lately is not embedded again."""
+        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        known = {key: row for key in keys if (row := self._known.get(key)) is not None}
+        new = [at for at, key in enumerate(keys) if key not in known]
+        if new:
+            known |= zip((keys[at] for at in new), await self._embed([texts[at] for at in new]), strict=True)
+        self._remember(known)
+        return np.stack([known[key] for key in keys])
+
+    def _remember(self, vectors: Mapping[bytes, np.ndarray]) -> None:
+        self._known |= vectors
+        for key in list(self._known)[: max(0, len(self._known) - REMEMBERED)]:
+            del self._known[key]
+
+    async def _put(self, batch: Batch, vectors: np.ndarray) -> None:
+        rows = [(chunk, at) for at, (_, chunks) in enumerate(batch) for chunk in chunks]
+        await self._index.put([chunk for chunk, _ in rows], vectors[[at for _, at in rows]])
 
     async def _embed(self, texts: Sequence[str]) -> np.ndarray:
         """Ask the embedder and check its answer: a vector that is not finite or zero would never be found again."""

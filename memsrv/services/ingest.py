@@ -69,7 +69,7 @@ class Ingest:
         """Wait up to `wait_ms` until every message of the session can be recalled; how many can't be yet."""
         deadline = time.monotonic() + wait_ms / 1000
         while True:
-            pending = (await self._sessions.counts(session.number)).pending_index
+            pending = await self._sessions.pending_index(session.number)
             left_s = deadline - time.monotonic()
             if not pending or left_s <= 0:
                 return pending

@@ -59,6 +59,14 @@ def test_a_text_of_usual_length_is_counted_as_the_provider_counts(model: str, te
     assert counter.count(text, model) == provider_count(text, model)
 
 
+@pytest.mark.parametrize("model", MODELS)
+@given(st.lists(st.tuples(texts_joined, texts_joined), max_size=8), st.sampled_from(["\n", "\n\n", " \n", "\r\n"]))
+@settings(max_examples=150, deadline=None)
+def test_a_list_of_entries_is_counted_as_the_provider_counts(model: str, said: list[tuple[str, str]], end: str) -> None:
+    text = "<memory:recall>\nQuotes:\n" + end.join(f"- 2026-03-01 09:30 {who} .83: {what}" for who, what in said)
+    assert counter.count(text, model) == provider_count(text, model)
+
+
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_is_never_counted_low_and_hardly_high(flood: str) -> None:
     text = flood * (60_000 // len(flood))
