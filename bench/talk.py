@@ -3,21 +3,23 @@
 The same seed gives the same talk. A message is 8 to 90 words, so most are one chunk.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import tiktoken
 
-WORDS = 20_000
+from memsrv.adapters.tokens_tiktoken import cache_folder, shipped_vocabularies
+
+WORDS = 15_000
 COMMON = 300
 """The most frequent words belong to no subject."""
 SUBJECTS = 200
 SUBJECT_WORDS = 60
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
-ONSETS = ("b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "st", "tr", "pl")
-NUCLEI = ("a", "e", "i", "o", "u", "ai", "ou", "ea")
-CODAS = ("", "n", "r", "s", "t", "l", "nd", "ck")
+WORD = re.compile(rb" [a-z]{3,12}")
 
 
 class Talk:
@@ -61,11 +63,10 @@ def split(text: str, words: int) -> list[str]:
 
 
 def vocabulary() -> list[str]:
-    """Words that can be said, each once."""
-    syllables = [onset + nucleus + coda for onset in ONSETS for nucleus in NUCLEI for coda in CODAS]
-    rng = np.random.default_rng(0)
-    parts = rng.integers(0, len(syllables), (WORDS * 2, 3)).tolist()
-    lengths = rng.integers(1, 4, WORDS * 2).tolist()
-    found = dict.fromkeys("".join(syllables[part] for part in word[:length]) for word, length in zip(parts, lengths, strict=True))
-    assert len(found) >= WORDS, "enough different words"
-    return list(found)[:WORDS]
+    """The words of a tokenizer's vocabulary, which stand in it about as frequent as they are."""
+    with cache_folder(shipped_vocabularies()):
+        encoding = tiktoken.get_encoding("o200k_base")
+    pieces = (encoding.decode_single_token_bytes(token) for token in range(100_000))
+    words = [piece[1:].decode() for piece in pieces if WORD.fullmatch(piece)]
+    assert len(words) >= WORDS, "enough different words"
+    return words[:WORDS]
