@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     vector_cache_mb: Positive = Field(256, description="Memory for vectors of recently searched scopes.")
     lexical_cache_mb: Positive = Field(192, description="Memory for word lists of recently searched scopes.")
     exact_search_chunks: int = Field(
-        20_000, ge=0, description="Scopes up to this many chunks are searched exactly, larger ones through Chroma's index."
+        150_000, ge=0, description="Scopes up to this many chunks are searched exactly, larger ones through Chroma's index."
     )
 
     # prompts

@@ -26,6 +26,8 @@ from memsrv.model import Generation, PendingChunk, Scope
 
 PREFIX = "memsrv-"
 ROWS_PER_CALL = 1000
+ROWS_WITH_METADATA = 5_000
+"""So many rows are read with their metadata at once; from 32,766 on Chroma fails."""
 SESSIONS_PER_FILTER = 2000
 """Chroma's store takes some 30,000 variables in one statement, no more."""
 SERVER_TIMEOUT = httpx.Timeout(15.0, connect=3.0)
@@ -161,26 +163,41 @@ class Collection:
 
         Not read in pages: a page would shift under a write, and a row that was missed would stay missed.
         """
-        listed: dict[int, list[int]] = {number: [] for number in sessions}
-        room = limit
+        listed: dict[int, list[int]] = {}
         for part in parts(sessions, SESSIONS_PER_FILTER):
-            answer = self.rows.get(where=among(part), include=["metadatas"], limit=room + 1)
-            room -= len(answer["ids"])
-            if room < 0:
+            together = self._listed_together(tenant, part) if len(part) > 1 else None
+            listed |= together or {number: self._listed(tenant, number) for number in part}
+            if sum(map(len, listed.values())) > limit:
                 return None
-            for id, (owner, session) in zip(answer["ids"], map(place, answer["metadatas"]), strict=True):
-                if owner == tenant and session in listed:
-                    listed[session].append(int(id))
         return listed
 
-    def vectors(self, numbers: Sequence[int]) -> dict[int, np.ndarray]:
-        """Vectors by chunk number; those that are gone are left out."""
-        found: dict[int, np.ndarray] = {}
+    def _listed_together(self, tenant: str, sessions: Sequence[int]) -> dict[int, list[int]] | None:
+        """The chunk numbers of a few sessions in one call; None if they are too many for it."""
+        listed: dict[int, list[int]] = {number: [] for number in sessions}
+        answer = self.rows.get(where=among(sessions), include=["metadatas"], limit=ROWS_WITH_METADATA + 1)
+        if len(answer["ids"]) > ROWS_WITH_METADATA:
+            return None
+        for id, (owner, session) in zip(answer["ids"], map(place, answer["metadatas"]), strict=True):
+            if owner == tenant and session in listed:
+                listed[session].append(int(id))
+        return listed
+
+    def _listed(self, tenant: str, session: int) -> list[int]:
+        """The chunk numbers of one session, however many."""
+        own = {"$and": [{"session": session}, {"tenant": tenant}]}
+        return [int(id) for id in self.rows.get(where=own, include=[])["ids"]]
+
+    def vectors(self, numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers, each once, and their vectors, shape (n, dimension), float32; those that are gone are left out."""
+        found, rows = np.empty(len(numbers), np.int64), np.empty((len(numbers), self.dimension), np.float32)
+        size = 0
         for part in parts(numbers):
             answer = self.rows.get(ids=[str(number) for number in part], include=["embeddings"])
-            rows = zip(map(int, answer["ids"]), answer["embeddings"], strict=True)
-            found.update((number, np.asarray(row, np.float32)) for number, row in rows if row is not None)
-        return found
+            for number, row in zip(map(int, answer["ids"]), answer["embeddings"], strict=True):
+                if row is not None:
+                    found[size], rows[size] = number, row
+                    size += 1
+        return found[:size], rows[:size]
 
     def nearest(self, scope: Scope, vector: np.ndarray, limit: int) -> dict[int, float]:
         """The cosines of about the nearest `limit` chunks of the scope (of each part of it, if it has very many sessions)."""
@@ -200,7 +217,8 @@ class Collection:
         """The exact cosines of those of these chunks that are there and in the scope."""
         sessions = set(scope.session_numbers)
         inside = [number for number, (owner, at) in self.places(numbers).items() if owner == scope.tenant and at in sessions]
-        return {number: float(row @ vector) for number, row in self.vectors(inside).items()}
+        found, rows = self.vectors(inside)
+        return dict(zip(found.tolist(), (rows @ vector).tolist(), strict=True))
 
 
 def place(metadata: Mapping[str, Any] | None) -> Place:

@@ -11,6 +11,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from sys import intern
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, select
@@ -161,7 +162,8 @@ def read_chunks(connection: Connection, session_number: int, state: State, known
         words = terms.split(" ") if terms else []
         lengths.append(len(words))
         keys.extend(map(bm25.key_of, words))
-        traits.append((number, session_number, message, position, sent_at / MICROS, role, name, *traits_of_text(text)))
+        own = number, session_number, message, position, sent_at / MICROS, intern(role), name and intern(name)
+        traits.append((*own, *traits_of_text(text)))
     if not traits:
         return Entry(state, known.collection, known.traits, known.by_number)
     added = np.array(traits, TRAITS)

@@ -1,7 +1,8 @@
 """Vectors in Chroma, embedded or as a server: one collection a generation, exact search where a scope is small.
 
-(1) A scope of up to `exact_chunks` vectors is searched exactly, over matrices in a bounded cache; a larger one through
-    Chroma's index. Which way is taken hangs on the scope alone, not on what the cache happens to hold.
+(1) A scope of up to `exact_chunks` vectors (of a server at most SERVER_EXACT_CHUNKS) is searched exactly, over matrices in a
+    bounded cache; a larger one through Chroma's index. Which way is taken hangs on the scope alone, not on what the cache
+    happens to hold.
 (2) A cached session is never behind a finished `put` or `remove` of this object: each is applied to the cache and to the
     loads on their way, in the order in which they finished.
 (3) Nothing is open before `use`; it opens everything anew, so it is also the way back after an IndexDown.
@@ -28,6 +29,8 @@ from memsrv.ports import Scored
 READERS = 3
 REFRESH_S = 2.0
 """So old may a cached session be where other processes write too."""
+SERVER_EXACT_CHUNKS = 20_000
+"""More are not listed anew every REFRESH_S: it takes a server seconds."""
 NEVER = float("-inf")
 LARGE_SCOPES_KEPT = 1000
 UNREADABLE = "Stop the server and delete the folder 'chroma' in the data folder: it is rebuilt from the transcript."
@@ -89,7 +92,7 @@ class ChromaVectors:
         return cls(
             lambda: chroma.connected(url, headers or {}),
             cache_bytes=cache_bytes,
-            exact_chunks=exact_chunks,
+            exact_chunks=min(exact_chunks, SERVER_EXACT_CHUNKS),
             folder=None,
             refresh_s=refresh_s,
         )
@@ -269,16 +272,19 @@ def read_sessions(
     listed = opened.listing(tenant, sessions, limit)
     if listed is None:
         return None
-    known = {n: held[n].only(np.array(listed[n], np.int64)) for n in sessions if n in held}
-    wanted = {n: sorted(set(listed[n]).difference(known[n].numbers.tolist() if n in known else ())) for n in sessions}
-    vectors = opened.vectors([number for numbers in wanted.values() for number in numbers])
     read = {}
     for n in sessions:
-        numbers = [number for number in wanted[n] if number in vectors]
-        rows = np.array([vectors[number] for number in numbers], np.float32).reshape(len(numbers), opened.dimension)
-        before = known.get(n, Matrix.empty(opened.dimension))
-        read[n] = before.with_rows(np.array(numbers, np.int64), rows) if numbers else before
+        known = held[n].only(np.array(listed[n], np.int64)) if n in held else Matrix.empty(opened.dimension)
+        wanted = sorted(set(listed[n]).difference(known.numbers.tolist()))
+        read[n] = joined(known, *opened.vectors(wanted))
     return read
+
+
+def joined(known: Matrix, numbers: np.ndarray, vectors: np.ndarray) -> Matrix:
+    """A matrix with further rows; what was just read is taken as it is where nothing was known."""
+    if not len(numbers):
+        return known
+    return known.with_rows(numbers, vectors) if known.size else Matrix.of(numbers, vectors)
 
 
 def added(numbers: np.ndarray, vectors: np.ndarray) -> Change:

@@ -65,7 +65,7 @@ class Matrix:
         size = kept.size + len(numbers)
         buffer = kept.buffer
         if buffer.used != kept.size or len(buffer.numbers) < size:
-            buffer = grown(kept, max(size * 3 // 2, MIN_ROWS), vectors.shape[1])
+            buffer = grown(kept, max(size * 9 // 8, MIN_ROWS), vectors.shape[1])
         buffer.numbers[kept.size : size] = numbers
         buffer.vectors[kept.size : size] = vectors
         buffer.used = size
