@@ -28,7 +28,8 @@ NOTICES = {
     "since": "What was said after the user message above:",
 }
 COPIED = frozenset(NOTICES.values())
-OPENING = re.compile(r"(?:^|(?<=\n))<memory:(?P<name>[a-z]+)>\r?\n(?P<notice>[^\r\n]*)")
+TAG = "<memory:"
+OPENING = re.compile(rf"(?:^|(?<=\n)){TAG}(?P<name>[a-z]+)>\r?\n(?P<notice>[^\r\n]*)")
 
 LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
@@ -51,7 +52,7 @@ def block(name: str, body: str) -> str:
 
 def blocks(text: str) -> list[Span]:
     """Where our own blocks stand in a text, in order and apart from each other, tags included."""
-    return list(_blocks(text))
+    return list(_blocks(text)) if TAG in text else []
 
 
 def _blocks(text: str) -> Iterator[Span]:
