@@ -121,6 +121,37 @@ async def test_no_call_of_the_embedder_holds_more_than_a_batch(world: World) -> 
     assert max(map(len, world.embedder.calls)) == world.batch
 
 
+async def test_what_was_embedded_a_moment_ago_is_not_embedded_again(world: World) -> None:
+    async with world.running() as indexer:
+        world.queue.append(1, "good morning")
+        indexer.notify()
+        await world.all_indexed()
+        calls = len(world.embedder.calls)
+        world.queue.append(2, "good morning")
+        indexer.notify()
+        await world.all_indexed()
+        assert len(world.embedder.calls) == calls
+    np.testing.assert_array_equal(world.index.rows[10][1], world.index.rows[20][1])
+
+
+async def test_the_next_batch_is_embedded_while_the_last_one_is_stored(world: World) -> None:
+    embedded_at_store: list[int] = []
+
+    async def put(chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        embedded_at_store.append(sum(map(len, world.embedder.calls)))
+        await MemoryVectors.put(world.index, chunks, vectors)
+
+    world.index.put = put  # type: ignore[method-assign]
+    for number in range(1, 13):
+        world.queue.append(number, f"message of its own {number}")
+    async with world.running():
+        await world.all_indexed()
+    assert embedded_at_store[0] >= 2 * world.batch
+    assert len(world.index.rows) == 12
+
+
 async def test_vectors_of_deleted_messages_are_removed(world: World) -> None:
     world.queue.append(1, "one")
     world.queue.append(2, "two")
