@@ -80,6 +80,17 @@ def fit(material: Material, *, budget_tokens: int, shape: Format, sizes: Sizes) 
     return made
 
 
+def in_window(material: Material, *, budget_tokens: int, shape: Format, sizes: Sizes) -> frozenset[int]:
+    """The numbers of the stored messages that the window will show whatever recall finds: `fit` without rendering."""
+    notes: dict[RegionName, list[Note]] = {name: [] for name in RegionName}
+    room = budget_tokens - frame_tokens(material, shape, sizes) - PROMPT_TOKENS
+    parts = required(material, room, sizes, notes)
+    if parts is None:
+        return frozenset()
+    _, window, _ = chosen_of(material, parts, room - parts.total_tokens, sizes, notes)
+    return window.numbers
+
+
 def frame_tokens(material: Material, shape: Format, sizes: Sizes) -> int:
     """What a shape may add to the required parts: labels and the block of the system prompt, or the user turn that strict
     providers ask for."""
