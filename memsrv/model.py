@@ -81,7 +81,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation. `settings` holds only what the client set; `core.policy` adds profile and defaults."""
+    """One conversation. `settings` holds only what the client set; `core.policy` adds profile and defaults. `rewrites`
+    counts its edits and deletes."""
 
     number: int
     key: SessionKey
@@ -91,6 +92,7 @@ class Session:
     last_position: int
     made_at: datetime
     changed_at: datetime
+    rewrites: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message about to be stored. `digest` identifies its content, for idempotent writes."""
+    """A message about to be stored. `digest` identifies its content, for idempotent writes; `task_state` is what it tells
+    of the task on a marked line (see `core.taskstate`)."""
 
     id: str | None
     payload: Payload
@@ -141,6 +144,7 @@ class NewMessage:
     metadata: Mapping[str, Any] | None
     digest: str
     chunks: tuple[NewChunk, ...]
+    task_state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,150 @@ class PendingChunk:
     attempts: int = 0
 
 
+# --- summaries ------------------------------------------------------------------------------------------------------
+
+
+class Heading(StrEnum):
+    """What a summary tells, in the order of reading."""
+
+    GOAL = "goal"
+    DECISIONS = "decisions"
+    CONSTRAINTS = "constraints"
+    QUESTIONS = "questions"
+    FACTS = "facts"
+    STATE = "state"
+
+
+class Language(StrEnum):
+    """The language that a summary is written in."""
+
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement. `position` is that of the message that says it (0: not known), `sent_at` its time."""
+
+    heading: Heading
+    text: str
+    position: int = 0
+    sent_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The lines in order of reading: heading by heading, and inside one as they are to be read."""
+
+    lines: tuple[Line, ...] = ()
+    language: Language = Language.ENGLISH
+
+    def under(self, heading: Heading) -> tuple[Line, ...]:
+        """The lines of one heading."""
+        return tuple(line for line in self.lines if line.heading is heading)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A message that goes into a summary, as plain text: tool calls and results are a short note, images a mark."""
+
+    position: int
+    role: str
+    speaker: str
+    sent_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a summarizer is asked: fold `said`, in order, into `previous`. What `keep` says (pins) must not vanish; `options`
+    are the session's `summary` settings (provider, model, parameters, prompt, update_prompt, max_input_tokens)."""
+
+    previous: Summary | None
+    said: tuple[Source, ...]
+    max_tokens: int
+    language: Language = Language.ENGLISH
+    keep: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Trigger(StrEnum):
+    """Why a summary was made."""
+
+    MESSAGES = "messages"
+    TOKENS = "tokens"
+    SHARE = "share"
+    SECTIONS = "sections"
+    STALE = "stale"
+    ASKED = "asked"
+    SWITCH = "switch"
+    PROMPT = "prompt"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSnapshot:
+    """A summary about to be stored. It was folded from the snapshot `base` (0: none) and the messages of positions
+    `covers_from` to `covers_upto`, read while the session's `rewrites` stood as told here."""
+
+    base: int
+    covers_from: int
+    covers_upto: int
+    summary: Summary
+    text: str
+    made_by: str
+    reason: Trigger
+    rewrites: int
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stored summary: immutable, versioned, says up to which position it covers the session.
+
+    What went in is the snapshot `base` (0: none) and every message of positions `covers_from` to `covers_upto`; the
+    transcript still holds them. `made_by` is the summarizer, `reason` what triggered it, `findings` what the guard did.
+    """
+
+    version: int
+    covers_upto: int
+    text: str
+    made_at: datetime
+    stale: bool = False
+    covers_from: int = 1
+    summary: Summary | None = None
+    made_by: str = ""
+    reason: Trigger = Trigger.ASKED
+    base: int = 0
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A session as the compaction finds it: how far its newest sound snapshot reaches, how far a newer one reached that
+    turned stale since (0: none), and how often a compaction failed since the last that did not: why, and how many seconds
+    the next try has to wait."""
+
+    key: SessionKey
+    session_number: int
+    covered_upto: int
+    stale_upto: int
+    failures: int
+    wait_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A change of a session's mode, on the record. `version` is the snapshot that was made for it, if one was."""
+
+    at: datetime
+    before: Mode
+    after: Mode
+    reason: str
+    version: int | None
+
+
 # --- recall and prompt ----------------------------------------------------------------------------------------------
 
 
@@ -280,14 +428,15 @@ class Recalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A stored summary: immutable, versioned, says up to which position it covers the session."""
+class Outset:
+    """What a prompt begins with, as of one moment: `newest` messages from the newest back and, if there are more before them, the
+    session's `opening` ones in order."""
 
-    version: int
-    covers_upto: int
-    text: str
-    made_at: datetime
-    stale: bool = False
+    session: Session
+    pins: tuple[Pin, ...]
+    snapshot: Snapshot | None
+    newest: tuple[Message, ...]
+    opening: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +466,8 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a prompt was made of."""
+    """What a prompt was made of. `factor` is how many tokens its provider was taken to count for one of ours, `advice` what to
+    change where a region took too much (see `core.advice`)."""
 
     id: str
     regions: tuple[Region, ...]
@@ -325,6 +475,8 @@ class Receipt:
     summary: Snapshot | None
     degraded: tuple[str, ...]
     considered: tuple[Mapping[str, Any], ...] | None = None
+    factor: float = 1.0
+    advice: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
