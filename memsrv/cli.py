@@ -1,4 +1,4 @@
-"""The command line: serve, config, doctor.
+"""The command line: serve, config, doctor, explain, eval.
 
 Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or settings, 3 could not start.
 """
@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from memsrv import __version__, settings
+from memsrv import __version__, evaluate, settings
 from memsrv.errors import MemsrvError, SettingsError
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(evaluate.app)
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the databases.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -87,6 +88,33 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         Console(markup=False).print(table)
     if not all(finding.good for finding in findings):
         raise typer.Exit(1)
+
+
+@app.command(name="explain")
+def explain_session(
+    session: Annotated[str, typer.Argument(help="Name of the session.")],
+    url: Annotated[str | None, typer.Option(help="Address of the server; default: as the settings say.")] = None,
+    key: Annotated[str | None, typer.Option(help="Key of the session's tenant; default: the first of MEMSRV_KEYS.")] = None,
+    last: Annotated[int, typer.Option(min=1, max=1000, help="Newest summaries to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a running server summarised in a session and why, and how its mode was switched."""
+    from memsrv.explain import Refused, client, explain, tables
+
+    with client(settings.load({}), url=url, key=key) as http:
+        try:
+            told = explain(http, session, last=last)
+        except Refused as refusal:
+            print(f"memsrv: {refusal}", file=sys.stderr)
+            raise typer.Exit(1) from None
+    if as_json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+        return
+    console = Console(markup=False)
+    for table in tables(told):
+        console.print(table)
+    if told["failing"]:
+        console.print(f"Failing: {told['failing']['tries']} tries, the last because {told['failing']['reason']}")
 
 
 def given(**options: Any) -> dict[str, Any]:

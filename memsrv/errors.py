@@ -4,12 +4,14 @@
     ├── BadRequest 422 invalid_request      ├── NotFound 404 not_found
     │   ├── BadJson 400 bad_json            │   ├── SessionNotFound 404 session_not_found
     │   ├── UnknownField 422 unknown_field  │   ├── MessageNotFound 404 message_not_found
-    │   ├── BadSessionName 422 ...          │   └── PinNotFound 404 pin_not_found
-    │   └── BudgetTooSmall 422 ...          ├── Conflict 409
-    ├── Unauthorized 401 unauthorized       │   ├── MessageConflict 409 message_conflict
-    ├── ForeignHost 403 foreign_host        │   │
-    ├── BodyTooLarge 413 body_too_large     │   └── IdempotencyConflict 409 idempotency_conflict
-    ├── Busy 429 too_many_waiting           ├── StoreDown 503 store_unavailable
+    │   ├── BadSessionName 422 ...          │   ├── PinNotFound 404 pin_not_found
+    │   └── BudgetTooSmall 422 ...          │   ├── SummaryNotFound 404 summary_not_found
+    │                                       │   └── ReceiptNotFound 404 receipt_not_found
+    ├── Unauthorized 401 unauthorized       ├── MessageConflict 409 message_conflict
+    ├── ForeignHost 403 foreign_host        ├── IdempotencyConflict 409 idempotency_conflict
+    ├── BodyTooLarge 413 body_too_large     ├── SummaryConflict 409 summary_conflict
+    ├── Busy 429 too_many_waiting           ├── SummaryStale 409 summary_stale
+    ├── StoreDown 503 store_unavailable     ├── SummarizerDown 503 summarizer_down
     └── DiskFull 507 disk_full              └── Internal 500 internal_error
 
     Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked (the command line).
@@ -121,6 +123,20 @@ class PinNotFound(NotFound):
     hint = "Look the id up with GET /context/{session}/pins."
 
 
+class SummaryNotFound(NotFound):
+    """No summary of this version in the session."""
+
+    code = "summary_not_found"
+    hint = "Look the version up with GET /context/{session}/summaries."
+
+
+class ReceiptNotFound(NotFound):
+    """No receipt of this id, or none of a prompt for this model, in the session."""
+
+    code = "receipt_not_found"
+    hint = "Report on a prompt of this session, by the receipt it came with; MEMSRV_RECEIPTS_KEPT of them are kept."
+
+
 class MethodNotAllowed(MemsrvError):
     """The route exists, the method does not."""
 
@@ -140,6 +156,20 @@ class IdempotencyConflict(MemsrvError):
 
     code, status = "idempotency_conflict", 409
     hint = "Use a new Idempotency-Key for each new request."
+
+
+class SummaryConflict(MemsrvError):
+    """The session changed while it was summarised; nothing was stored."""
+
+    code, status = "summary_conflict", 409
+    hint = "Try again: a message was edited or deleted, or another summary came first."
+
+
+class SummaryStale(MemsrvError):
+    """The version tells what was edited or deleted since; it cannot be restored."""
+
+    code, status = "summary_stale", 409
+    hint = "Restore a version that is not stale, or make a new one with POST /context/{session}/compact."
 
 
 class BodyTooLarge(MemsrvError):
@@ -187,6 +217,18 @@ class IndexDown(MemsrvError):
     """The vector index did not answer."""
 
     code, status = "index_down", 503
+
+
+class SummarizerDown(MemsrvError):
+    """No summary was made that holds; the old one stands."""
+
+    code, status = "summarizer_down", 503
+    hint = "Try again in a moment: every message is still there. /metrics counts what was refused, and why."
+    retry_after_s: int = 5
+
+    def __init__(self, message: str, hint: str | None = None, *, too_long: bool = False):
+        super().__init__(message, hint)
+        self.too_long = too_long
 
 
 class SettingsError(MemsrvError):

@@ -11,13 +11,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from memsrv.core.calibration import Calibration
 from memsrv.model import (
     Appended,
     Chunk,
     CosineScale,
     Generation,
     Message,
+    Mode,
     NewMessage,
+    NewSnapshot,
+    Outset,
     PendingChunk,
     Pin,
     Scope,
@@ -25,6 +29,10 @@ from memsrv.model import (
     SessionCounts,
     SessionKey,
     Snapshot,
+    Standing,
+    Summary,
+    Switch,
+    Task,
 )
 
 
@@ -40,7 +48,8 @@ class Transcript(Protocol):
         one. A known id with the same digest answers `created=False`; with another digest MessageConflict. A known
         idempotency key with the same digest answers as it did the first time, but that nothing is created now; with
         another IdempotencyConflict. An empty key is none.
-        Chunks and their terms are stored, and the message marked unindexed, in the same transaction.
+        Chunks and their terms are stored, and the message marked unindexed, in the same transaction; so is the task state
+        that the newest of the new messages tells, as the session's.
         """
         ...
 
@@ -57,12 +66,12 @@ class Transcript(Protocol):
     async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place: same id and position, chunks made anew, unindexed again, the
         snapshots that covered it stale. Read, revised and stored with no other write in between; `revise` is pure, may
-        run more than once, and changes nothing if it raises."""
+        run more than once, and changes nothing if it raises. A task state that is no longer told goes; none is set."""
         ...
 
     async def delete(self, session_number: int, id: str) -> None:
-        """Take a message out, with its chunks; its vectors follow, the snapshots that covered it turn stale. The
-        positions of the others stay."""
+        """Take a message out, with its chunks; its vectors follow, the snapshots that covered it turn stale, and the
+        task state goes if it is the one that the message told. The positions of the others stay."""
         ...
 
     async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
@@ -121,18 +130,88 @@ class Sessions(Protocol):
 
 
 class Snapshots(Protocol):
-    """Stored summaries: immutable but for being stale."""
+    """Stored summaries: immutable, but that they turn stale, and lose their text when a message they cover is deleted."""
 
     async def latest(self, session_number: int) -> Snapshot | None:
         """The newest snapshot that is not stale."""
+        ...
+
+    async def get(self, session_number: int, version: int) -> Snapshot:
+        """One version, else SummaryNotFound."""
         ...
 
     async def listing(self, session_number: int, *, after: int = 0, limit: int) -> list[Snapshot]:
         """Snapshots by version."""
         ...
 
-    async def add(self, session_number: int, text: str, covers_upto: int) -> Snapshot:
-        """Store a new version."""
+    async def add(self, session_number: int, new: NewSnapshot) -> Snapshot:
+        """Store a new version. SummaryConflict, and nothing is stored, if a message was edited or deleted since the session's
+        `rewrites` were read, or if its base is no longer the newest sound version. SessionNotFound if the session is gone."""
+        ...
+
+    async def restore(self, session_number: int, version: int) -> Snapshot:
+        """Store the content and reach of a version as a new one; SummaryStale if it is stale or was emptied, else
+        SummaryNotFound if there is none."""
+        ...
+
+
+class Compactions(Protocol):
+    """How far sessions are summarised, and which compactions did not come to an end."""
+
+    async def standing(self, session_number: int) -> Standing | None:
+        """How one session stands; None if it was forgotten."""
+        ...
+
+    async def behind(self, *, after: int, limit: int) -> list[Standing]:
+        """Sessions numbered above `after`, in order, that go on beyond their newest sound snapshot."""
+        ...
+
+    async def begin(self, session_number: int) -> None:
+        """Note that a compaction is tried. Each note makes the next try wait twice as long; `Snapshots.add` takes them away."""
+        ...
+
+    async def failed(self, session_number: int, reason: str) -> None:
+        """Say why the try that was begun failed."""
+        ...
+
+    async def settled(self, session_number: int) -> None:
+        """Take the notes away: there is nothing to do any more."""
+        ...
+
+
+class Switches(Protocol):
+    """Changes of a session's mode, on the record."""
+
+    async def add(self, key: SessionKey, before: Mode, after: Mode, reason: str, version: int | None) -> Switch:
+        """Set the session's mode and note why, both or neither. SessionNotFound if it is gone."""
+        ...
+
+    async def listing(self, session_number: int, *, limit: int) -> list[Switch]:
+        """The newest first."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Folds what was said into a summary."""
+
+    @property
+    def name(self) -> str:
+        """What stands in a snapshot's `made_by`."""
+        ...
+
+    async def summarise(self, task: Task) -> Summary:
+        """One new summary from the previous one and the messages of the task. Raises SummarizerDown."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Outsets(Protocol):
+    """What prompts begin with."""
+
+    async def read(self, key: SessionKey, *, newest: Callable[[Session], int], opening: int) -> Outset:
+        """One committed state of a session: itself, its pins, its newest sound snapshot, as many of its newest messages as
+        `newest` says for it, and if there are more, its first `opening` ones (before those). Else SessionNotFound."""
         ...
 
 
@@ -147,8 +226,38 @@ class Receipts(Protocol):
         takes the receipt with it, also later."""
         ...
 
+    async def find(self, session_number: int, id: str) -> Mapping[str, Any]:
+        """One by its id, also while it is on its way to the store, else ReceiptNotFound."""
+        ...
+
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
         """The newest first, those still on their way to the store included."""
+        ...
+
+
+class Calibrations(Protocol):
+    """What providers counted, by tenant and model; an empty model stands for prompts that name none."""
+
+    async def find(self, tenant: str, model: str) -> Calibration:
+        """What is known; a neutral calibration while nothing is."""
+        ...
+
+    async def change(self, tenant: str, model: str, change: Callable[[Calibration], Calibration]) -> Calibration:
+        """Put what `change` makes of it in its place, with no other write in between; `change` is pure and may run more than
+        once. Those not heard of for longest may be forgotten."""
+        ...
+
+
+class ModelList(Protocol):
+    """What a provider tells of its models."""
+
+    @property
+    def name(self) -> str:
+        """The provider's."""
+        ...
+
+    async def windows(self) -> Mapping[str, int]:
+        """Context windows in tokens by the name of the model, of those that it tells. Raises core.asking.UpstreamDown."""
         ...
 
 

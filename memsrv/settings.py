@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from memsrv.core.providers import Provider, providers
+from memsrv.core.windows import parsed
 from memsrv.errors import SettingsError
 from memsrv.model import Mode
 
@@ -85,14 +87,63 @@ class Settings(BaseSettings):
     # prompts
     tokenizer: str = Field("o200k_base", description="Encoding that counts tokens when the model does not tell.")
     budget_tokens: Positive = Field(8192, description="Budget of a prompt when neither request, session nor model tells.")
+    model_windows: Annotated[dict[str, int], NoDecode] = Field(
+        default_factory=dict,
+        description="Context windows in tokens by the beginning of a model's name, a JSON object; before what providers list.",
+    )
     mode: Mode = Field(Mode.HYBRID, description="Mode of a session that has none of its own.")
     window_size: int = Field(12, ge=0, description="Messages in the window, at most.")
+    window_keep: int = Field(8, ge=0, description="Messages that stay in the window after a compaction.")
     recall_k: Positive = Field(50, le=1000, description="Recalled chunks in a prompt, at most.")
     recall_min_score: float = Field(0.0, ge=-1, le=1, description="Least cosine similarity of a recalled chunk.")
     max_tool_bytes: Positive = Field(
         16_384, description="A tool result longer than this is shortened in the prompt, head and tail kept."
     )
     receipts_kept: Positive = Field(50, description="Receipts kept for each session.")
+
+    @field_validator("model_windows", mode="before")
+    @classmethod
+    def parse_windows(cls, value: object) -> object:
+        """A JSON object of tokens by name."""
+        return parsed(value) if isinstance(value, str) else value
+
+    # summaries
+    summary_enabled: bool = Field(True, description="Whether what leaves the window is summarised.")
+    summary_trigger: str = Field(
+        "", description="When: `messages:N` or `tokens:N`, for more than N; empty is more messages than the window holds."
+    )
+    summary_max_tokens: int = Field(200, ge=16, description="Longest summary.")
+    summary_max_input_tokens: int = Field(
+        6000, ge=128, description="What one call of the summarizer is given at most; more is folded in part after part."
+    )
+
+    providers: SecretStr = Field(
+        SecretStr(""),
+        description='OpenAI-compatible endpoints by name: `{"name": {"base_url", "api_key", "headers", "model", "timeout_s"}}`; '
+        "`${NAME}` in a value is the environment variable of that name.",
+    )
+    summary_provider: str = Field("", description="Provider whose model writes the summaries; empty is the built-in summarizer.")
+    summary_model: str = Field("", description="Model that writes the summaries; empty is the provider's own.")
+    summary_parameters: Annotated[dict[str, Any], NoDecode] = Field(
+        default_factory=dict, description="Parameters of that model's calls, a JSON object."
+    )
+    summary_prompt: str = Field("", description="Asks for a first summary; empty is memsrv's own, in the talk's language.")
+    summary_update_prompt: str = Field("", description="Asks for a summary that folds in the one before; empty is memsrv's own.")
+
+    @field_validator("summary_parameters", mode="before")
+    @classmethod
+    def parse_parameters(cls, value: object) -> object:
+        """A JSON object."""
+        return json.loads(value) if isinstance(value, str) else value
+
+    @field_validator("summary_trigger")
+    @classmethod
+    def check_trigger(cls, value: str) -> str:
+        """`messages:N` or `tokens:N`, N at least 1; or nothing."""
+        kind, _, number = value.partition(":")
+        if value and not (kind in ("messages", "tokens") and number.isascii() and number.isdigit() and int(number) > 0):
+            raise ValueError("write it as messages:N or tokens:N")
+        return value
 
     # for tests
     faults: Annotated[dict[str, str] | None, NoDecode] = Field(
@@ -136,6 +187,15 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def endpoints(settings: Settings) -> dict[str, Provider]:
+    """The providers that the settings name, with what their references stand for. Raises SettingsError, also for a summary
+    provider that is none of them."""
+    known = providers(settings.providers.get_secret_value(), os.environ)
+    if settings.summary_provider and settings.summary_provider not in known:
+        raise SettingsError("MEMSRV_SUMMARY_PROVIDER names none of MEMSRV_PROVIDERS.")
+    return known
+
+
 def describe(settings: Settings, overrides: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(variable, value, where it came from) for each setting; secrets are not shown."""
     rows = []
@@ -150,7 +210,7 @@ def shown(value: Any) -> str:
     if isinstance(value, SecretStr):
         return "********" if value.get_secret_value() else ""
     if isinstance(value, Mapping):
-        return ",".join(f"{key}=********" for key in value)
+        return ",".join(f"{key}={item if isinstance(item, int) else '********'}" for key, item in value.items())
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,31 +1,61 @@
 """Settings to a running set of parts; the only importer of adapters. Opens in order, closes in the reverse."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.adapters.calibration_sql import SqlCalibrations
+from memsrv.adapters.chat_openai import OpenAIChat
 from memsrv.adapters.database import Database
-from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultyTranscript, FaultyVectors
+from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultySummarizer, FaultyTranscript, FaultyVectors
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
+from memsrv.adapters.models_openai import OpenAIModels
+from memsrv.adapters.outsets_sql import SqlOutsets
 from memsrv.adapters.queue_sql import SqlIndexQueue
-from memsrv.adapters.records_sql import SqlReceipts, SqlSnapshots
+from memsrv.adapters.records_sql import SqlReceipts, SqlSwitches
 from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
+from memsrv.adapters.summarizer_chat import ChatSummarizer
+from memsrv.adapters.summarizer_events import EventSummarizer
+from memsrv.adapters.summarizer_extractive import ExtractiveSummarizer
 from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.adapters.vectors_chroma import ChromaVectors
-from memsrv.core.policy import Defaults
+from memsrv.core.policy import MODEL_WINDOWS, Condition, Defaults
+from memsrv.core.providers import Provider
+from memsrv.core.windows import Windows
 from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
-from memsrv.ports import Embedder, IndexQueue, Receipts, Sessions, Snapshots, Transcript, VectorIndex
+from memsrv.model import Trigger
+from memsrv.ports import (
+    Compactions,
+    Embedder,
+    IndexQueue,
+    Receipts,
+    Sessions,
+    Snapshots,
+    Summarizer,
+    Switches,
+    Transcript,
+    VectorIndex,
+)
 from memsrv.services.assembler import Assembler
+from memsrv.services.calibration import Calibrator
+from memsrv.services.compaction import Compaction
+from memsrv.services.gates import Gates
+from memsrv.services.handoff import Handoffs
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
-from memsrv.settings import Settings
+from memsrv.services.switching import Switching
+from memsrv.services.windows import ModelWindows
+from memsrv.services.writing import SummaryWriter, guard_by
+from memsrv.settings import Settings, endpoints
 
 MB = 2**20
 
@@ -48,12 +78,20 @@ class Runtime:
     transcript: Transcript
     sessions: Sessions
     snapshots: Snapshots
+    compactions: Compactions
     receipts: Receipts
+    switches: Switches
     queue: IndexQueue
     embedder: Embedder
     indexer: Indexer
     ingest: Ingest
+    writer: SummaryWriter
+    compaction: Compaction
+    switching: Switching
+    handoffs: Handoffs
     assembler: Assembler
+    calibrator: Calibrator
+    providers: Mapping[str, Provider]
     faults: Faults | None
 
     async def state(self) -> State:
@@ -118,6 +156,28 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     indexer.start()
     stack.push_async_callback(indexer.close)
 
+    known = endpoints(settings)
+    windows = model_windows(settings, known, stack)
+    usual = replace(defaults(settings), windows=windows)
+    gates, switches, compactions = Gates(), SqlSwitches(database), SqlCompactions(database)
+    builtin: Summarizer = ExtractiveSummarizer(embedder, count=lambda text: counter.count(text, None))
+    if faults:
+        builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
+    models = {name: OpenAIChat(provider) for name, provider in known.items()}
+    for model in models.values():
+        stack.push_async_callback(model.close)
+    chat: Summarizer = ChatSummarizer(models, count=lambda text: counter.count(text, None))
+    if faults:
+        chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
+    events = EventSummarizer(count=lambda text: counter.count(text, None))
+    writer = SummaryWriter(builtin, guard_by(analyzer.terms), counter, providers=chat, events=events)
+    compaction = Compaction(transcript, sessions, snapshots, compactions, writer, counter, usual)
+    compaction.start()
+    stack.push_async_callback(compaction.close)
+    handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
+    stack.push_async_callback(handoffs.close)
+
+    calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     return Runtime(
@@ -125,14 +185,33 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         transcript=transcript,
         sessions=sessions,
         snapshots=snapshots,
+        compactions=compactions,
         receipts=receipts,
+        switches=switches,
         queue=queue,
         embedder=embedder,
         indexer=indexer,
-        ingest=Ingest(transcript, sessions, analyzer, indexer, max_waiting=settings.max_waiting_writes),
-        assembler=Assembler(transcript, sessions, snapshots, receipts, recall, counter, defaults(settings)),
+        ingest=Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes),
+        writer=writer,
+        compaction=compaction,
+        handoffs=handoffs,
+        switching=Switching(sessions, switches, compaction, gates, usual),
+        assembler=Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator),
+        calibrator=calibrator,
+        providers=known,
         faults=faults,
     )
+
+
+def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:
+    """The windows of models, the providers' lists followed in the background."""
+    lists = [OpenAIModels(provider) for provider in known.values()]
+    for one in lists:
+        stack.push_async_callback(one.close)
+    windows = ModelWindows(Windows(settings.model_windows, known=MODEL_WINDOWS), lists)
+    windows.start()
+    stack.push_async_callback(windows.close)
+    return windows
 
 
 def vectors_for(settings: Settings) -> VectorIndex:
@@ -187,8 +266,32 @@ def defaults(settings: Settings) -> Defaults:
     return Defaults(
         mode=settings.mode,
         window_size=settings.window_size,
+        window_keep=settings.window_keep,
+        summary_enabled=settings.summary_enabled,
+        summary_trigger=trigger(settings.summary_trigger),
+        summary_tokens=settings.summary_max_tokens,
+        summary_input_tokens=settings.summary_max_input_tokens,
+        summary_options=summary_options(settings),
         k=settings.recall_k,
         min_score=settings.recall_min_score,
         budget_tokens=settings.budget_tokens,
         max_tool_bytes=settings.max_tool_bytes,
     )
+
+
+def summary_options(settings: Settings) -> dict[str, Any]:
+    """What a session that sets nothing has its summaries written by, in the shape of its `summary` settings."""
+    said = {
+        "provider": settings.summary_provider,
+        "model": settings.summary_model,
+        "parameters": settings.summary_parameters,
+        "prompt": settings.summary_prompt,
+        "update_prompt": settings.summary_update_prompt,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def trigger(written: str) -> Condition | None:
+    """`messages:N` or `tokens:N` as a condition."""
+    kind, _, number = written.partition(":")
+    return Condition(Trigger(kind), int(number)) if written else None

@@ -29,7 +29,8 @@ def models(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 async def runtime(tmp_path_factory) -> AsyncIterator[Runtime]:
-    settings = Settings(data_dir=tmp_path_factory.mktemp("web"), max_body_bytes=2_000_000)
+    windows = {"acme/workshop": 5_000}
+    settings = Settings(data_dir=tmp_path_factory.mktemp("web"), max_body_bytes=2_000_000, model_windows=windows)
     async with opened(settings) as runtime:
         yield runtime
 

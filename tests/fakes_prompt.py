@@ -1,13 +1,13 @@
 """Small in-memory stores for prompts: they keep what the ports promise and no more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memsrv.core.content import text_of
 from memsrv.core.marks import blocks
 from memsrv.errors import SessionNotFound
-from memsrv.model import Chunk, Message, Meta, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span
+from memsrv.model import Chunk, Message, Meta, Outset, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span
 
 START = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
 KEY = SessionKey("default", "s")
@@ -65,7 +65,7 @@ class Store:
         self.pinned: list[Pin] = []
         self.snapshots: list[Snapshot] = []
         self.accounts: list[Mapping[str, Any]] = []
-        self.read = 0
+        self.messages_read = 0
 
     def say(self, role: str, content: Any, *, sent_at: datetime | None = None, **fields: Any) -> Message:
         self.stored.append(message(len(self.stored) + 1, {"role": role, "content": content, **fields}, sent_at=sent_at))
@@ -79,24 +79,23 @@ class Store:
 
     # ports
 
-    async def find(self, key: SessionKey) -> Session:
+    async def read(self, key: SessionKey, *, newest: Callable[[Session], int], opening: int) -> Outset:
         if key != KEY:
             raise SessionNotFound(f"No session '{key.name}'.")
-        return Session(1, key, None, self.settings, self.meta, len(self.stored), START, START)
+        session = Session(1, key, None, self.settings, self.meta, len(self.stored), START, START)
+        most = newest(session)
+        messages = await self.messages(1, limit=most, newest_first=True)
+        first = await self.messages(1, before=messages[-1].position, limit=opening) if len(messages) == most else []
+        snapshot = next((snapshot for snapshot in reversed(self.snapshots) if not snapshot.stale), None)
+        return Outset(session, tuple(self.pinned), snapshot, tuple(messages), tuple(first))
 
     async def messages(
         self, session_number: int, *, after: int = 0, before: int | None = None, limit: int, newest_first: bool = False
     ) -> list[Message]:
         found = [m for m in self.stored if m.position > after and (before is None or m.position < before)]
         page = (found[::-1] if newest_first else found)[:limit]
-        self.read += len(page)
+        self.messages_read += len(page)
         return page
-
-    async def pins(self, session_number: int) -> list[Pin]:
-        return self.pinned
-
-    async def latest(self, session_number: int) -> Snapshot | None:
-        return next((snapshot for snapshot in reversed(self.snapshots) if not snapshot.stale), None)
 
     async def add(
         self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime

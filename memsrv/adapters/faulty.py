@@ -1,8 +1,8 @@
 """Faults on request, for tests only: wrappers around ports that fail as they are told.
 
 They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (writes), index.query,
-after_transcript_commit. Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none. Those of a
-summarizer (return:<text>, raise_if_input_tokens_over:<n>) are taken and wait for one.
+after_transcript_commit, summarizer (every one, the built-in too). Behaviours: raise, delay:<ms>, return_zero_vector,
+return_nan_vector, kill9, none; of a summarizer return:<text> and raise_if_input_tokens_over:<n>.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError
+from memsrv.core.summary import Count, Heading, Line, Summary, Task, rendered
+from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError, SummarizerDown
 from memsrv.model import Appended, CosineScale, Generation, NewMessage, PendingChunk, Scope, SessionKey
-from memsrv.ports import Embedder, Scored, Transcript, VectorIndex
+from memsrv.ports import Embedder, Scored, Summarizer, Transcript, VectorIndex
 
 TARGETS = frozenset({"embedder", "index", "index.query", "after_transcript_commit", "summarizer"})
 BEHAVIOURS = (
@@ -94,6 +95,36 @@ class FaultyEmbedder:
         values = {"return_zero_vector": 0.0, "return_nan_vector": np.nan}
         name, _ = self._faults.of("embedder")
         return np.full_like(vectors, values[name]) if name in values else vectors
+
+
+class FaultySummarizer:
+    """A summarizer that fails on request, or answers a text line for line."""
+
+    def __init__(self, inner: Summarizer, faults: Faults, count: Count):
+        self._inner = inner
+        self._faults = faults
+        self._count = count
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def summarise(self, task: Task) -> Summary:
+        await self._faults.strike("summarizer", SummarizerDown)
+        behaviour, value = self._faults.of("summarizer")
+        if behaviour == "return":
+            lines = (Line(Heading.FACTS, line.strip()) for line in value.splitlines() if line.strip())
+            return Summary(tuple(lines), task.language)
+        if behaviour == "raise_if_input_tokens_over" and self._input_tokens(task) > int(value):
+            raise SummarizerDown("The input is longer than the fault allows.", too_long=True)
+        return await self._inner.summarise(task)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _input_tokens(self, task: Task) -> int:
+        previous = rendered(task.previous) if task.previous else ""
+        return sum(map(self._count, (previous, *(source.text for source in task.said))))
 
 
 class FaultyVectors:

@@ -1,6 +1,6 @@
-"""Snapshots and receipts over SQL.
+"""Receipts and the log of switches over SQL.
 
-(1) A snapshot's version is one more than the last of its session, stale ones counted.
+(1) A mode and the record of its switch are changed together or not at all.
 (2) A receipt is an account, not a promise: it is written behind the prompt it belongs to, and one that cannot be written
     is dropped and logged. Until it is written, `listing` shows it from memory.
 (3) A receipt lives no longer than what it quotes: it is written only if every quoted chunk is still there (an edit makes other
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
@@ -27,27 +27,22 @@ from memsrv.adapters.schema import (
     receipts,
     sessions,
     slices,
-    snapshots,
+    switches,
     to_json,
     to_micros,
     to_moment,
     without_nul,
 )
-from memsrv.adapters.sessions_sql import require_session
-from memsrv.errors import BadRequest, DiskFull, Internal, StoreDown
-from memsrv.model import Snapshot
+from memsrv.adapters.sessions_sql import session_of, session_row
+from memsrv.core.merge import merged
+from memsrv.errors import BadRequest, DiskFull, Internal, ReceiptNotFound, StoreDown
+from memsrv.model import Mode, SessionKey, Switch
 
 log = structlog.get_logger()
 
 GATHER_S = 0.1  # receipts of prompts that follow each other so closely are written together
 
 # Asked for every prompt, so they are put together only once.
-LATEST = (
-    select(snapshots)
-    .where(snapshots.c.session_number == bindparam("session_number"), snapshots.c.stale.is_(False))
-    .order_by(snapshots.c.version.desc())
-    .limit(1)
-)
 KNOWN = select(sessions.c.number).where(sessions.c.number.in_(bindparam("numbers", expanding=True)))
 QUOTED = select(chunks.c.number, chunks.c.message_number, chunks.c.session_number).where(
     chunks.c.number.in_(bindparam("numbers", expanding=True))
@@ -64,51 +59,34 @@ OWN_BEYOND = (
 DELETE_BEYOND = delete(receipts).where(receipts.c.number.in_(OWN_BEYOND.scalar_subquery()))
 
 
-class SqlSnapshots:
-    """Stored summaries: immutable, but that they turn stale, and lose their text when a message they cover is deleted."""
+class SqlSwitches:
+    """Changes of a session's mode, on the record."""
 
     def __init__(self, database: Database):
         self._database = database
 
-    async def latest(self, session_number: int) -> Snapshot | None:
-        """The newest snapshot that is not stale."""
-        of_session = {"session_number": session_number}
-        row = await self._database.read(lambda connection: connection.execute(LATEST, of_session).one_or_none())
-        return None if row is None else snapshot_of(row)
+    async def add(self, key: SessionKey, before: Mode, after: Mode, reason: str, version: int | None) -> Switch:
+        """Set the session's mode and note why. Raises SessionNotFound."""
+        now = now_micros()
 
-    async def listing(self, session_number: int, *, after: int = 0, limit: int) -> list[Snapshot]:
-        """Snapshots by version."""
-        query = (
-            select(snapshots)
-            .where(snapshots.c.session_number == session_number, snapshots.c.version > after)
-            .order_by(snapshots.c.version)
-            .limit(limit)
-        )
-        return await self._database.read(lambda connection: [snapshot_of(row) for row in connection.execute(query)])
-
-    async def add(self, session_number: int, text: str, covers_upto: int) -> Snapshot:
-        """Store a new version. Raises SessionNotFound if the session was forgotten meanwhile."""
-
-        def run(connection: Connection) -> Snapshot:
-            require_session(connection, session_number)
-            of_session = snapshots.c.session_number == session_number
-            last = connection.scalar(select(func.coalesce(func.max(snapshots.c.version), 0)).where(of_session)) or 0
-            values = {
-                "session_number": session_number,
-                "version": last + 1,
-                "covers_upto": covers_upto,
-                "text": without_nul(text),
-                "made_at": now_micros(),
-                "stale": False,
-            }
-            connection.execute(insert(snapshots).values(values))
-            return snapshot_of(connection.execute(select(snapshots).where(of_session, snapshots.c.version == last + 1)).one())
+        def run(connection: Connection) -> Switch:
+            session = session_of(session_row(connection, key))
+            settings = to_json(merged(session.settings, {"mode": after.value}))
+            here = sessions.c.number == session.number
+            connection.execute(update(sessions).where(here).values(settings=settings, changed_at=now))
+            values = {"before": before.value, "after": after.value, "reason": without_nul(reason), "version": version}
+            connection.execute(insert(switches).values(values | {"session_number": session.number, "made_at": now}))
+            return Switch(to_moment(now), before, after, without_nul(reason), version)
 
         return await self._database.write(run)
 
-
-def snapshot_of(row: Row[Any]) -> Snapshot:
-    return Snapshot(row.version, row.covers_upto, row.text, to_moment(row.made_at), row.stale)
+    async def listing(self, session_number: int, *, limit: int) -> list[Switch]:
+        """The newest first."""
+        query = (
+            select(switches).where(switches.c.session_number == session_number).order_by(switches.c.number.desc()).limit(limit)
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [Switch(to_moment(row.made_at), Mode(row.before), Mode(row.after), row.reason, row.version) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +119,17 @@ class SqlReceipts:
         self._waiting[session_number, id] = Kept(session_number, id, body, frozenset(quotes), made_at)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all())
+
+    async def find(self, session_number: int, id: str) -> Mapping[str, Any]:
+        """One by its id, also while it is on its way to the store, else ReceiptNotFound."""
+        if (on_its_way := (self._in_hand | self._waiting).get((session_number, id))) is not None:
+            return on_its_way.body
+        query = select(receipts.c.body).filter_by(session_number=session_number, id=without_nul(id))
+        body = await self._database.read(lambda connection: connection.scalar(query))
+        if body is None:
+            raise ReceiptNotFound(f"There is no receipt {id!r} in this session.")
+        found: Mapping[str, Any] = json.loads(body)
+        return found
 
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
         """The newest first, those still on their way to the store included."""

@@ -132,6 +132,34 @@ snapshots = Table(
     Column("text", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
     Column("stale", Boolean, nullable=False),
+    Column("covers_from", Number, nullable=False),
+    Column("summary", Text),  # the lines with their sources; NULL: made before they were kept, or emptied
+    Column("made_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("base", Integer, nullable=False),
+    Column("findings", Text, nullable=False),
+)
+
+compaction_tries = Table(  # those that did not come to an end, by session; gone with the next that does
+    "compaction_tries",
+    metadata,
+    of_session(primary_key=True),
+    Column("tries", Integer, nullable=False),
+    Column("retry_at", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+switches = Table(
+    "switches",
+    metadata,
+    numbered(),
+    of_session(index=True),
+    Column("made_at", BigInteger, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("version", Integer),
+    sqlite_autoincrement=True,
 )
 
 receipts = Table(
@@ -163,6 +191,18 @@ idempotency = Table(
     Column("key", Text, primary_key=True),
     Column("digest", Text, nullable=False),
     Column("answer", Text, nullable=False),
+)
+
+calibrations = Table(  # what providers counted; an empty model stands for prompts that name none
+    "calibrations",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("counted_tokens", BigInteger, nullable=False),
+    Column("reported_tokens", BigInteger, nullable=False),
+    Column("percent", Integer, nullable=False),
+    Column("reports", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
 )
 
 generations = Table(

@@ -190,6 +190,7 @@ def session_of(row: Row[Any]) -> Session:
         last_position=row.last_position,
         made_at=to_moment(row.made_at),
         changed_at=to_moment(row.changed_at),
+        rewrites=row.rewrites,
     )
 
 

@@ -5,12 +5,13 @@
 (3) What an edit or delete takes out is listed for removal from the vector index in the same transaction, and the
     snapshots that covered it turn stale. The receipts that quote it go, and a deleted message's words leave those
     snapshots too.
+(4) A task state is set by the newest of the messages that an append stores, and by no other. One that an edit or delete
+    takes out goes with it, and no older one takes its place.
 """
 
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, insert, select, update
@@ -27,7 +28,6 @@ from memsrv.adapters.schema import (
     snapshots,
     to_json,
     to_micros,
-    to_moment,
     vector_removals,
     without_nul,
 )
@@ -42,8 +42,11 @@ from memsrv.adapters.transcript_rows import (
     message_of,
     message_row,
 )
+from memsrv.core.taskstate import task_state_of
 from memsrv.errors import IdempotencyConflict, MessageConflict
-from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, Session, SessionKey, Stored
+from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
+
+EMPTIED = {"stale": True, "text": "", "summary": None, "findings": "[]"}
 
 
 class SqlTranscript:
@@ -64,7 +67,7 @@ class SqlTranscript:
                 return Appended(session_of(session), known)
             stored = store(connection, session, messages, arrived_at)
             remember(connection, session.number, idempotency_key, request_digest, stored)
-            return Appended(moved_on(session_of(session), stored, arrived_at), stored)
+            return Appended(session_of(session_row(connection, key)), stored)
 
         return await self._database.write(run)
 
@@ -93,6 +96,7 @@ class SqlTranscript:
             covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
             connection.execute(update(snapshots).where(covering).values(stale=True))
             drop_receipts(connection, receipt_sources.c.message_number == old.number)
+            unsay_state(connection, session_number, message_of(old), kept=new.task_state)
             rewritten(connection, session_number, last_chunk)
             return message_of(message_row(connection, session_number, id))
 
@@ -106,8 +110,9 @@ class SqlTranscript:
             drop_chunks(connection, old.number)
             connection.execute(delete(messages).where(messages.c.number == old.number))
             covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
-            connection.execute(update(snapshots).where(covering).values(stale=True, text=""))
+            connection.execute(update(snapshots).where(covering).values(EMPTIED))
             drop_receipts(connection, receipt_sources.c.message_number == old.number)
+            unsay_state(connection, session_number, message_of(old), kept=None)
             rewritten(connection, session_number, None)
 
         await self._database.write(run, erases=True)
@@ -188,12 +193,6 @@ def known_ids(connection: Connection, session_number: int, ids: Sequence[str]) -
     }
 
 
-def moved_on(session: Session, stored: Sequence[Stored], arrived_at: int) -> Session:
-    """The session as `add_messages` leaves it."""
-    fresh = [one.position for one in stored if one.created]
-    return replace(session, last_position=fresh[-1], changed_at=to_moment(arrived_at)) if fresh else session
-
-
 def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tuple[Stored, NewMessage]], arrived_at: int) -> None:
     """Insert messages and their chunks, and move the session on."""
     rows = [
@@ -210,6 +209,9 @@ def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tupl
         .where(sessions.c.number == session.number)
         .values(last_position=fresh[-1][0].position, last_chunk=last_chunk, changed_at=arrived_at)
     )
+    told = [new.task_state for _, new in fresh if new.task_state]
+    if told:
+        set_state(connection, session.number, told[-1])
 
 
 def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, NewMessage]]) -> int | None:
@@ -262,6 +264,26 @@ def drop_chunks(connection: Connection, message_number: int) -> None:
     numbers = select(chunks.c.number).where(chunks.c.message_number == message_number)
     connection.execute(insert(vector_removals).from_select(["chunk_number"], numbers))
     connection.execute(delete(chunks).where(chunks.c.message_number == message_number))
+
+
+def unsay_state(connection: Connection, session_number: int, old: Message, *, kept: str | None) -> None:
+    """Take the session's task state away if it is the one that a message told and tells no more."""
+    told = task_state_of(old.payload)
+    if told and told != kept and meta_in(connection, session_number).get("task_state") == told:
+        set_state(connection, session_number, None)
+
+
+def set_state(connection: Connection, session_number: int, state: str | None) -> None:
+    """Set the session's task state; the rest of its meta stays."""
+    meta = meta_in(connection, session_number) | {"task_state": state}
+    connection.execute(update(sessions).where(sessions.c.number == session_number).values(meta=to_json(meta)))
+
+
+def meta_in(connection: Connection, session_number: int) -> dict[str, Any]:
+    """The session's meta, as it is stored."""
+    stored = connection.execute(select(sessions.c.meta).where(sessions.c.number == session_number).with_for_update())
+    meta: dict[str, Any] = json.loads(stored.scalar_one())
+    return meta
 
 
 def rewritten(connection: Connection, session_number: int, last_chunk: int | None) -> None:

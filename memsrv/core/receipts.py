@@ -22,6 +22,8 @@ def receipt_body(prompt: Prompt) -> dict[str, Any]:
         "recall": [recall_body(hit) for hit in receipt.recall],
         "summary": {"version": summary.version, "covers_upto": summary.covers_upto} if summary else None,
         "degraded": list(receipt.degraded),
+        "factor": receipt.factor,
+        "advice": [dict(entry) for entry in receipt.advice],
     }
     if receipt.considered is not None:
         body["considered"] = [dict(note) for note in receipt.considered]

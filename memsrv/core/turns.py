@@ -259,11 +259,30 @@ def window(turns: Sequence[Turn], *, size: int | None, covered_upto: int = 0) ->
     chosen = [shortened(turns[-1], max(1, size))]
     held = chosen[0].size
     for turn in reversed(turns[:-1]):
+        if turn.newest_position <= covered_upto:
+            continue
         held += turn.size
-        if held > size or turn.newest_position <= covered_upto:
+        if held > size:
             break
         chosen.append(turn)
     return tuple(chosen[::-1])
+
+
+def beyond(turns: Sequence[Turn], covered_upto: int, *, size: int) -> tuple[Turn, ...]:
+    """What no summary covers, whatever its length: nothing may be in neither. Of a turn that is covered in part, its user
+    message and the rest. The newest turn is always among them, as it is in a `window` of this size."""
+    parts = [part for turn in turns if (part := uncovered(turn, covered_upto))]
+    if turns and turns[-1].newest_position <= covered_upto:
+        parts.extend(window(turns[-1:], size=size))
+    return tuple(parts)
+
+
+def uncovered(turn: Turn, covered_upto: int) -> Turn | None:
+    """What a summary does not cover of a turn, under its user message; None if it covers all."""
+    rest = tuple(unit for unit in turn.units if any(message.position > covered_upto for message in unit.messages))
+    if not rest:
+        return None
+    return Turn(rest) if turn.user is None or rest[0] is turn.user else Turn((turn.user, *rest))
 
 
 def shortened(turn: Turn, size: int) -> Turn:

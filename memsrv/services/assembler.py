@@ -1,10 +1,12 @@
 """Put a prompt together: read what it could be made of, fit it to the budget, account for it.
 
-(1) The prompt never costs more than its budget. (2) The same request on an unchanged session gives the same bytes: no
-clock and no chance goes in. (3) What the window shows is not recalled: the window is fitted first, then recall asked once.
+(1) The prompt never costs more than its budget, in our count and, as far as that was reported, in its provider's. (2) The same
+request on an unchanged session gives the same bytes, until a report moves a factor: no clock and no chance goes in.
+(3) What the window shows is not recalled: the window is fitted first, then recall asked once.
 (4) No more of a transcript is read than can be shown, or than it takes to find the newest user message, which is looked for
 among the newest 512 messages. (5) With recall down the prompt comes without it, and says so. (6) Cleaning, counting and
-fitting run in a thread.
+fitting run in a thread. (7) Where a summary stands for what left the window, every message is in one of the two, as far as
+the budget goes: while no summary covers it, it is in the window, whatever the window's size.
 """
 
 import asyncio
@@ -13,19 +15,25 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from memsrv.core.budget import Fit, fit
+from memsrv.core.advice import advice
+from memsrv.core.budget import Fit, fit, in_window
+from memsrv.core.calibration import needed
+from memsrv.core.compacting import is_crowded
 from memsrv.core.content import text_of
 from memsrv.core.cuts import fits
 from memsrv.core.policy import Defaults, Policy, resolve
 from memsrv.core.receipts import account_body, bounded, receipt_id
 from memsrv.core.regions import READING, Material, material_of, meta_text, recall_text, state_text, summary_text
 from memsrv.core.required import framed, newest_user
+from memsrv.core.sections import spoken
 from memsrv.core.sending import plain_text
 from memsrv.core.sizes import MESSAGE_TOKENS, Sizes
-from memsrv.core.turns import CURRENT_LOOK_BACK, Talk, talk, window
+from memsrv.core.turns import CURRENT_LOOK_BACK, Talk, Turn, beyond, talk, window
+from memsrv.errors import BudgetTooSmall
 from memsrv.model import (
     Message,
     Mode,
+    Outset,
     Pin,
     Prompt,
     PromptRequest,
@@ -38,7 +46,7 @@ from memsrv.model import (
     SessionKey,
     Snapshot,
 )
-from memsrv.ports import Receipts, Sessions, Snapshots, TokenCounter, Transcript
+from memsrv.ports import Outsets, Receipts, TokenCounter, Transcript
 
 OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
@@ -68,6 +76,22 @@ class Finder(Protocol):
         ...
 
 
+class Room(Protocol):
+    """The compaction, as far as a prompt needs it."""
+
+    async def make_room(self, session: Session, policy: Policy) -> bool:
+        """Compact a window that is far over its share of this prompt's budget; whether it is worth a new look."""
+        ...
+
+
+class Factors(Protocol):
+    """The calibration, as far as a prompt needs it."""
+
+    async def percent(self, tenant: str, model: str | None) -> int:
+        """Tokens that the provider of a model counts for a hundred of ours."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What the stores hold for one prompt."""
@@ -79,22 +103,33 @@ class Sources:
     unread: int
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A prompt before recall: what it can be made of, whether its window is far too long, and which messages it will show."""
+
+    sources: Sources
+    material: Material
+    crowded: bool
+    shown: frozenset[int]
+
+
 class Assembler:
     """The reading side of a session: its prompts."""
 
     def __init__(
         self,
+        outsets: Outsets,
         transcript: Transcript,
-        sessions: Sessions,
-        snapshots: Snapshots,
         receipts: Receipts,
         recall: Finder,
         counter: TokenCounter,
         defaults: Defaults,
+        room: Room | None = None,
+        factors: Factors | None = None,
     ):
+        self._room, self._factors = room, factors
+        self._outsets = outsets
         self._transcript = transcript
-        self._sessions = sessions
-        self._snapshots = snapshots
         self._receipts = receipts
         self._recall = recall
         self._counter = counter
@@ -113,72 +148,99 @@ class Assembler:
 
     async def prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
         """The prompt, ready to send. Raises SessionNotFound, BudgetTooSmall or StoreDown."""
-        session = await self._sessions.find(key)
-        policy = self.policy(session, request)
-        sizes = Sizes(lambda text: self._counter.count(text, policy.model))
-        sources = await self._sources(session, policy, sizes)
-        material = await asyncio.to_thread(material_for, sources, policy)
-        found = Recalls(())
-        if policy.recalls:
-            found = await self._found(session, policy, request, material, sizes)
-            material = replace(material, hits=found.hits)
-        made = await asyncio.to_thread(made_prompt, sources, material, policy=policy, request=request, found=found, sizes=sizes)
+        outset = await self._outset(key, request)
+        session = outset.session
+        policy = await self._calibrated(session, self.policy(session, request))
+        try:
+            made = await self._made(outset, policy, request)
+        except BudgetTooSmall as error:
+            raise BudgetTooSmall(policy.told_tokens, needed(error.smallest_tokens, policy.percent)) from None
         quotes = [hit.chunk.number for hit in made.receipt.recall]
         await self._receipts.add(session.number, made.receipt.id, account_body(made), quotes=quotes, made_at=datetime.now(UTC))
         return made
 
-    async def _found(self, session: Session, policy: Policy, request: PromptRequest, material: Material, sizes: Sizes) -> Recalls:
+    async def _outset(self, key: SessionKey, request: PromptRequest) -> Outset:
+        """What the prompt begins with."""
+        return await self._outsets.read(
+            key, newest=lambda session: least_read(self.policy(session, request)), opening=OPENING_MESSAGES
+        )
+
+    async def _calibrated(self, session: Session, policy: Policy) -> Policy:
+        """The policy with what the model's provider was found to count."""
+        if self._factors is None:
+            return policy
+        return replace(policy, percent=await self._factors.percent(session.key.tenant, policy.model))
+
+    async def _made(self, outset: Outset, policy: Policy, request: PromptRequest) -> Prompt:
+        """Read on, recall, fit."""
+        sizes = Sizes(lambda text: self._counter.count(text, policy.model))
+        draft = await self._draft(outset, policy, request, sizes)
+        if draft.crowded and self._room and await self._room.make_room(outset.session, policy):
+            outset = await self._outset(outset.session.key, request)
+            draft = await self._draft(outset, policy, request, sizes)
+        material, found = draft.material, Recalls(())
+        if policy.recalls:
+            found = await self._found(outset.session, policy, request, draft)
+            material = replace(material, hits=found.hits)
+        return await asyncio.to_thread(
+            made_prompt, draft.sources, material, policy=policy, request=request, found=found, sizes=sizes
+        )
+
+    async def _found(self, session: Session, policy: Policy, request: PromptRequest, draft: Draft) -> Recalls:
         """What recall has for the query, without what the window shows anyway."""
-        newest = newest_user(material)
+        newest = newest_user(draft.material)
         query = request.query if request.query is not None else plain_text(newest["content"]) if newest else ""
         if not query.strip():
             return Recalls(())
-        first = await asyncio.to_thread(fit, material, budget_tokens=policy.budget_tokens, shape=request.format, sizes=sizes)
         asked = query[:QUERY_CHARS]
         return await self._recall.find(
-            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=first.numbers
+            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=draft.shown
         )
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    async def _sources(self, session: Session, policy: Policy, sizes: Sizes) -> Sources:
-        """Everything that a prompt of this policy could be made of."""
-        pins, snapshot, messages = await asyncio.gather(
-            self._sessions.pins(session.number), self._latest(session, policy), self._newest(session, policy, sizes)
-        )
-        unread = messages[0].position - 1 if messages else 0
-        opening: Sequence[Message] = ()
-        if unread:
-            first = messages[0].position
-            opening = await self._transcript.messages(session.number, before=first, limit=OPENING_MESSAGES)
-        said = await asyncio.to_thread(talked, session, opening, messages, policy)
-        return Sources(session, pins, snapshot, said, unread)
+    async def _draft(self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes) -> Draft:
+        """Everything that a prompt of this policy could be made of, and what it will show whatever recall finds."""
+        snapshot = outset.snapshot if policy.summarises else None
+        messages = await self._back_from(outset, policy, sizes, snapshot.covers_upto if snapshot else 0)
+        first = messages[0].position if messages else 0
+        opening = [message for message in outset.opening if message.position < first]
 
-    async def _latest(self, session: Session, policy: Policy) -> Snapshot | None:
-        return await self._snapshots.latest(session.number) if policy.summarises else None
+        def draft() -> Draft:
+            said = talked(outset.session, opening, messages, policy)
+            sources = Sources(outset.session, outset.pins, snapshot, said, max(0, first - 1))
+            material = material_for(sources, policy)
+            crowded = self._room is not None and policy.compacts and is_crowded(material.turns, policy, sizes)
+            shown = in_window(material, budget_tokens=policy.limit_tokens, shape=request.format, sizes=sizes)
+            return Draft(sources, material, crowded, shown)
 
-    async def _newest(self, session: Session, policy: Policy, sizes: Sizes) -> list[Message]:
+        return await asyncio.to_thread(draft)
+
+    async def _back_from(self, outset: Outset, policy: Policy, sizes: Sizes, covered_upto: int) -> list[Message]:
         """The newest messages in order, as many as can be shown and up to the newest user message, if `LOOK_BACK` holds it."""
-        limit = max(CURRENT_LOOK_BACK, 2 * policy.window_size)
+        limit = least_read(policy)
         most = max(LOOK_BACK, limit)
-        read: list[Message] = []
-        before, spent = None, 0
-        while True:
-            page = await self._transcript.messages(session.number, before=before, limit=limit, newest_first=True)
-            read += page
-            if len(page) < limit:
-                break
-            before = page[-1].position
-            if policy.mode is Mode.FULL:
-                spent += await asyncio.to_thread(least_cost, page, policy.budget_tokens, sizes)
-            enough = len(read) >= most or any(message.role == "user" for message in read)
-            if enough and (policy.mode is not Mode.FULL or spent > policy.budget_tokens):
+        endless = policy.mode is Mode.FULL or policy.compacts
+        page, read, spent = list(outset.newest), list(outset.newest), 0
+        while len(page) == limit:
+            if endless:
+                spent += await asyncio.to_thread(least_cost, page, policy.limit_tokens, sizes)
+            shown = not endless or spent > policy.limit_tokens or read[-1].position <= covered_upto + 1
+            if shown and (len(read) >= most or any(message.role == "user" for message in read)):
                 break
             limit = min(limit * 2, most - len(read)) if len(read) < most else LOOK_BACK
+            before = read[-1].position
+            page = await self._transcript.messages(outset.session.number, before=before, limit=limit, newest_first=True)
+            read += page
         return read[::-1]
 
 
 # --- from what was read to a prompt -----------------------------------------------------------------------------------
+
+
+def least_read(policy: Policy) -> int:
+    """Messages that are read at once: what the window holds, and what late turns may be among."""
+    return max(CURRENT_LOOK_BACK, 2 * policy.window_size)
 
 
 def least_cost(page: Sequence[Message], limit_tokens: int, sizes: Sizes) -> int:
@@ -191,6 +253,8 @@ def least_cost(page: Sequence[Message], limit_tokens: int, sizes: Sizes) -> int:
 def talked(session: Session, opening: Sequence[Message], messages: Sequence[Message], policy: Policy) -> Talk:
     """The messages as turns; `opening` are the session's first, if they lie before the others."""
     prompt = session.meta.system_prompt
+    if policy.holds_events:
+        return talk(messages, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=False)
     if opening:
         first = talk(opening, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=True).opening
         prompt = prompt if prompt is not None else first
@@ -201,24 +265,31 @@ def talked(session: Session, opening: Sequence[Message], messages: Sequence[Mess
 
 def material_for(sources: Sources, policy: Policy) -> Material:
     """What could stand in a prompt of this policy."""
-    size = None if policy.mode is Mode.FULL else policy.window_size
-    covered = sources.snapshot.covers_upto if sources.snapshot else 0
     return material_of(
         sources.session.key.name,
         sources.session.meta,
         sources.pins,
         opening=sources.talk.opening,
         summary=sources.snapshot,
-        turns=window(sources.talk.turns, size=size, covered_upto=covered),
+        turns=turns_for(sources, policy),
         recalls=policy.recalls,
     )
+
+
+def turns_for(sources: Sources, policy: Policy) -> tuple[Turn, ...]:
+    """What the window could show; see (7)."""
+    turns, covered = sources.talk.turns, sources.snapshot.covers_upto if sources.snapshot else 0
+    if not policy.compacts:
+        return window(turns, size=None if policy.mode is Mode.FULL else policy.window_size, covered_upto=covered)
+    own_words = spoken(turns[:-1], covered, policy.sections) if policy.sections else ()
+    return (*own_words, *beyond(turns, covered, size=policy.window_size))
 
 
 def made_prompt(
     sources: Sources, material: Material, *, policy: Policy, request: PromptRequest, found: Recalls, sizes: Sizes
 ) -> Prompt:
     """Fit, and account for it."""
-    fitted = fit(material, budget_tokens=policy.budget_tokens, shape=request.format, sizes=sizes)
+    fitted = fit(material, budget_tokens=policy.limit_tokens, shape=request.format, sizes=sizes)
     regions = regions_of(fitted, sources, material, policy=policy, sizes=sizes)
     asked = asdict(request) | {"mode": policy.mode, "budget_tokens": policy.budget_tokens, "model": policy.model}
     name = sources.session.key.name
@@ -230,8 +301,10 @@ def made_prompt(
         summary=sources.snapshot if fitted.chosen.summary else None,
         degraded=found.degraded,
         considered=bounded(considered, most=CONSIDERED) if request.explain else None,
+        factor=policy.percent / 100,
+        advice=advice(regions, policy, budget_tokens=policy.limit_tokens),
     )
-    return Prompt(name, policy.mode, policy.model, policy.budget_tokens, fitted.total_tokens, fitted.messages, receipt)
+    return Prompt(name, policy.mode, policy.model, policy.told_tokens, fitted.total_tokens, fitted.messages, receipt)
 
 
 def regions_of(fitted: Fit, sources: Sources, material: Material, *, policy: Policy, sizes: Sizes) -> tuple[Region, ...]:

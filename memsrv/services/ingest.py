@@ -1,7 +1,7 @@
 """Take messages in: cut them into chunks, find their search terms, and store all of it at once.
 
 (1) What was answered is on disk. (2) A batch is stored whole or not at all. (3) At most `max_waiting` writes wait; the
-next one is told to come back.
+next one is told to come back. (4) Nothing is written to a session whose gate is frozen.
 """
 
 import asyncio
@@ -12,20 +12,35 @@ from contextlib import asynccontextmanager
 from memsrv.core.chunking import spans
 from memsrv.core.content import digest, text_of
 from memsrv.core.marks import blocks
+from memsrv.core.taskstate import task_state_of
 from memsrv.errors import Busy
 from memsrv.model import Appended, Draft, Message, NewChunk, NewMessage, Session, SessionKey, Span
 from memsrv.ports import Analyzer, Sessions, Transcript
+from memsrv.services.compaction import Compaction
+from memsrv.services.gates import Gates
 from memsrv.services.indexer import Indexer
 
 
 class Ingest:
     """The writing side of a session's transcript."""
 
-    def __init__(self, transcript: Transcript, sessions: Sessions, analyzer: Analyzer, indexer: Indexer, *, max_waiting: int):
+    def __init__(
+        self,
+        transcript: Transcript,
+        sessions: Sessions,
+        analyzer: Analyzer,
+        indexer: Indexer,
+        compaction: Compaction,
+        gates: Gates,
+        *,
+        max_waiting: int,
+    ):
         self._transcript = transcript
         self._sessions = sessions
         self._analyzer = analyzer
         self._indexer = indexer
+        self._compaction = compaction
+        self._gates = gates
         self._max_waiting = max_waiting
         self._waiting = 0
 
@@ -33,10 +48,11 @@ class Ingest:
         self, key: SessionKey, drafts: Sequence[Draft], *, idempotency_key: str | None = None, request_digest: str = ""
     ) -> Appended:
         """Store the messages in order, all or none; see `Transcript.append` for ids and conflicts. Raises Busy."""
-        async with self._turn():
+        async with self._turn(key):
             new = await asyncio.to_thread(lambda: [prepare(draft, self._analyzer) for draft in drafts])
             appended = await self._transcript.append(key, new, idempotency_key=idempotency_key, request_digest=request_digest)
         self._indexer.notify()
+        self._compaction.notify(appended.session, new)
         return appended
 
     async def edit(self, session: Session, id: str, revise: Callable[[Message], Draft]) -> Message:
@@ -44,24 +60,26 @@ class Ingest:
 
         A long text is looked into before the write, which holds up all others, and again in it only if another edit came first.
         """
-        async with self._turn():
+        async with self._turn(session.key):
             seen = await self._transcript.message(session.number, id)
             ready = await asyncio.to_thread(lambda: prepare(revise(seen), self._analyzer))
             message = await self._transcript.replace(
                 session.number, id, lambda old: ready if same(old, seen) else prepare(revise(old), self._analyzer)
             )
         self._indexer.notify()
+        self._compaction.notify(session)
         return message
 
     async def delete(self, session: Session, id: str) -> None:
         """Take a message out; chunks, terms and vectors follow."""
-        async with self._turn():
+        async with self._turn(session.key):
             await self._transcript.delete(session.number, id)
         self._indexer.notify()
+        self._compaction.notify(session)
 
     async def forget(self, key: SessionKey) -> None:
         """Forget a session whole."""
-        async with self._turn():
+        async with self._turn(key):
             await self._sessions.forget(key)
         self._indexer.notify()
 
@@ -76,12 +94,13 @@ class Ingest:
             await self._indexer.progress(left_s)
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self, key: SessionKey) -> AsyncIterator[None]:
         if self._waiting >= self._max_waiting:
             raise Busy(f"{self._waiting} writes wait already.")
         self._waiting += 1
         try:
-            yield
+            async with self._gates.writing(key):
+                yield
         finally:
             self._waiting -= 1
 
@@ -102,6 +121,7 @@ def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:
         metadata=draft.metadata,
         digest=digest(draft.payload, draft.sent_at, draft.metadata),
         chunks=tuple(chunks),
+        task_state=task_state_of(draft.payload),
     )
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memsrv.model import Mode
+from memsrv.model import Heading, Language, Mode, Trigger
 
 
 class ChunkOut(BaseModel):
@@ -66,6 +66,16 @@ class RegionOut(BaseModel):
     dropped: list[dict[str, JsonValue]] = Field(description="What fell out or was cut, and why.")
 
 
+class AdviceOut(BaseModel):
+    """What to change where a region took far more than its share and something else had no room."""
+
+    region: str
+    share: float = Field(description="Part of the budget that it took.")
+    guide: float = Field(description="Part of the budget that is its share: meta, summary and window as 1 : 2 : 3.")
+    setting: str
+    text: str
+
+
 class CoverageOut(BaseModel):
     version: int
     covers_upto: int = Field(description="The position up to which it covers the session.")
@@ -79,6 +89,8 @@ class ReceiptOut(BaseModel):
     recall: list[RecallOut]
     summary: CoverageOut | None
     degraded: list[str]
+    factor: float = Field(description="Tokens that the provider was taken to count for one of ours.")
+    advice: list[AdviceOut]
 
 
 class PromptOut(BaseModel):
@@ -93,20 +105,121 @@ class PromptOut(BaseModel):
     receipt: ReceiptOut
 
 
+class UsageOut(BaseModel):
+    """What came of a report."""
+
+    session: str
+    receipt: str = Field(description="The prompt that the report was set against.")
+    model: str | None
+    prompt_tokens: int = Field(description="What the provider counted.")
+    total_tokens: int = Field(description="What memsrv counted.")
+    counted: bool = Field(description="false: the two are so far apart that the report cannot be about this prompt.")
+    factor: float = Field(description="In force from now on for this model's prompts.")
+    reports: int = Field(description="How many were counted so far.")
+
+
 class ReceiptsOut(BaseModel):
     receipts: list[ReceiptOut]
     next: None
 
 
 class SummaryOut(CoverageOut):
+    """A version of the summary."""
+
     text: str
     made_at: str
-    stale: bool
+    covers_from: int = Field(description="The position of the first message that was newly folded in.")
+    made_by: str = Field(description="The summarizer.")
+    reason: Trigger = Field(description="What triggered it.")
+    base: int | None = Field(description="The version that it was folded from.")
+    stale: bool = Field(description="Whether a message that it covers was edited or deleted since.")
+
+
+class FailingOut(BaseModel):
+    """A compaction that does not come to an end."""
+
+    tries: int = Field(description="Since the last one that did.")
+    reason: str
+    wait_s: float = Field(description="Seconds until the next try.")
 
 
 class SummariesOut(BaseModel):
     summaries: list[SummaryOut]
     next: int | None
+    failing: FailingOut | None
+
+
+class LineOut(BaseModel):
+    """One statement of a summary."""
+
+    heading: Heading
+    text: str
+    position: int | None = Field(description="The message that says it, if that is known.")
+    sent_at: str | None
+
+
+class ChangedLineOut(BaseModel):
+    before: LineOut
+    after: LineOut
+
+
+class DifferenceOut(BaseModel):
+    """How a version differs from the one that it was folded from."""
+
+    against: int | None
+    added: list[LineOut]
+    removed: list[LineOut]
+    changed: list[ChangedLineOut]
+
+
+class SourceOut(BaseModel):
+    """A message that went into a summary, as it reads now."""
+
+    id: str
+    position: int
+    role: str
+    name: str | None
+    sent_at: str
+    text: str
+
+
+class SummaryDetailOut(SummaryOut):
+    language: Language | None
+    lines: list[LineOut]
+    findings: list[dict[str, JsonValue]] = Field(description="What the guard found and did; each has a `kind`.")
+    difference: DifferenceOut
+    messages: list[SourceOut] = Field(description="What went in beside `base`, in order.")
+    next: int | None = Field(description="The `after` of the next page of messages.")
+
+
+class CompactedOut(BaseModel):
+    session: str
+    made: bool = Field(description="Whether there was anything to summarise.")
+    summary: SummaryOut | None = Field(description="The newest summary.")
+
+
+class SwitchOut(BaseModel):
+    """A change of mode, on the record."""
+
+    at: str
+    before: Mode
+    after: Mode
+    reason: str
+    summary_version: int | None = Field(description="The summary that was made for it.")
+
+
+class SwitchedOut(SwitchOut):
+    session: str
+
+
+class ModeOut(BaseModel):
+    session: str
+    mode: Mode
+    switches: list[SwitchOut] = Field(description="The newest first.")
+
+
+class SuggestedPinsOut(BaseModel):
+    suggestions: list[LineOut] = Field(description="Decisions and constraints of the newest summary that no pin says yet.")
 
 
 class SessionOut(BaseModel):
@@ -164,3 +277,20 @@ class PinOut(BaseModel):
 class PinsOut(BaseModel):
     pins: list[PinOut]
     next: None
+
+
+class HandoffOut(BaseModel):
+    """What another agent needs to take over."""
+
+    session: str
+    to: str | None = Field(description="The session that it was put into.")
+    language: Language
+    goal: str | None
+    task_state: str | None
+    pins: list[PinOut]
+    decisions: list[LineOut] = Field(description="Those that no pin says.")
+    constraints: list[LineOut] = Field(description="Those that no pin says.")
+    questions: list[LineOut]
+    summary: CoverageOut | None = Field(description="The stored summary that went in; what was said since went in too.")
+    text: str = Field(description="All of it, as far as `max_tokens` goes, in the language of the talk.")
+    tokens: int = Field(description="Of `text`.")

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
-from memsrv.web import failures, messages, ops, prompts, sessions
+from memsrv.web import failures, handoff, messages, ops, prompts, sessions, summaries, usage
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from memsrv.wiring import Runtime
@@ -21,7 +21,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         redoc_url=None,
     )
     app.state.runtime, app.state.metrics = runtime, metrics
-    for part in (messages, prompts, sessions):
+    for part in (messages, prompts, usage, summaries, handoff, sessions):
         app.include_router(part.router)
     app.include_router(ops.router)
     if runtime.faults is not None:

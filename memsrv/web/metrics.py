@@ -1,6 +1,6 @@
 """What Prometheus reads. No label holds a session, an owner or a text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -30,11 +30,23 @@ class Metrics:
         self._degraded_prompts = Counter(
             "memsrv_degraded_prompts", "Prompts that lacked a part.", ("part",), registry=self._registry
         )
+        self._advice = Counter(
+            "memsrv_prompt_advice", "Prompts in which a region took too much.", ("region",), registry=self._registry
+        )
         self._pending = Gauge("memsrv_pending_index", "Messages that wait for their vectors.", registry=self._registry)
         self._set_aside = Gauge("memsrv_set_aside", "Messages that could not be indexed.", registry=self._registry)
         self._indexed = Gauge("memsrv_indexed_chunks", "Chunks indexed since the start.", registry=self._registry)
         self._failed = Gauge(
             "memsrv_failed_batches", "Batches that could not be indexed since the start.", registry=self._registry
+        )
+        self._compactions = Gauge(
+            "memsrv_compactions",
+            "Compactions since the start.",
+            ("summarizer", "trigger", "outcome"),
+            registry=self._registry,
+        )
+        self._findings = Gauge(
+            "memsrv_summary_findings", "What the guard of summaries found since the start.", ("kind",), registry=self._registry
         )
         self._degraded = Gauge("memsrv_degraded", "1 while this part is down.", ("part",), registry=self._registry)
 
@@ -50,6 +62,15 @@ class Metrics:
             self._tokens.labels(region.name, prompt.mode).inc(region.tokens)
         for part in prompt.receipt.degraded:
             self._degraded_prompts.labels(part).inc()
+        for entry in prompt.receipt.advice:
+            self._advice.labels(entry["region"]).inc()
+
+    def summaries(self, compactions: Mapping[tuple[str, str, str], int], findings: Mapping[str, int]) -> None:
+        """What was summarised since the start: by (summarizer, trigger, outcome), and findings by kind."""
+        for labels, count in compactions.items():
+            self._compactions.labels(*labels).set(count)
+        for kind, count in findings.items():
+            self._findings.labels(kind).set(count)
 
     def text(self, *, pending: int, set_aside: int, indexed: int, failed: int, degraded: Iterable[str]) -> bytes:
         """The exposition, with the state of this moment."""

@@ -38,6 +38,7 @@ async def read_metrics(runtime: Services, metrics: Counters) -> Response:
     """The counters, for Prometheus."""
     state = await runtime.state()
     counters = runtime.indexer.counters
+    metrics.summaries(runtime.compaction.counted, runtime.writer.counted)
     text = metrics.text(
         pending=state.pending,
         set_aside=state.set_aside,

@@ -206,6 +206,20 @@ class PromptIn(Body):
         )
 
 
+class UsageIn(Body):
+    """What a provider counted, for the prompt of a receipt or for the newest prompt for a model."""
+
+    receipt: str | None = Field(None, min_length=1, max_length=MAX_NAME, description="The receipt of the prompt that was sent.")
+    model: str | None = Field(None, min_length=1, max_length=MAX_NAME, description="Instead: the newest prompt for this model.")
+    prompt_tokens: int = Field(ge=1, le=10_000_000, description="What the provider counted for the whole prompt.", strict=True)
+
+    @model_validator(mode="after")
+    def of_one(self) -> "UsageIn":
+        if (self.receipt is None) == (self.model is None):
+            raise ValueError("name either the receipt or the model")
+        return self
+
+
 class RecallIn(Body):
     query: str = Field(description="What to look for.")
     k: int | None = Field(None, ge=0, le=1000, description="Hits, at most.")
@@ -228,8 +242,8 @@ class TriggerIn(Body):
 class SummaryIn(Body):
     enabled: bool | None = None
     trigger: TriggerIn | None = None
-    max_tokens: int | None = Field(None, ge=1)
-    max_input_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=16, le=100_000)
+    max_input_tokens: int | None = Field(None, ge=128, le=10_000_000)
     provider: str | None = None
     model: str | None = None
     parameters: Object | None = None
@@ -251,7 +265,9 @@ class BudgetIn(Body):
 
 class SectionsIn(Body):
     last_bytes: int | None = Field(None, ge=0)
+    limit_recent: bool | None = None
     max_tool_bytes: int | None = Field(None, ge=1)
+    use_qa: bool | None = None
     max_qa: int | None = Field(None, ge=0)
     max_qa_bytes: int | None = Field(None, ge=0)
     keep_qa: int | None = Field(None, ge=0)
@@ -289,6 +305,20 @@ class MetaIn(BaseModel):
 class PinIn(Body):
     text: str = Field(min_length=1, max_length=20_000)
     kind: Literal["fact", "decision"] = "fact"
+
+
+class CompactIn(Body):
+    keep: int | None = Field(None, ge=0, le=100_000, description="Messages that stay; 0 summarises everything so far.")
+
+
+class HandoffIn(Body):
+    to: Name | None = Field(default=None, description="Session that takes over; it comes into being if it is new.")
+    max_tokens: int = Field(default=600, ge=32, le=100_000, description="Longest `text`.")
+
+
+class SwitchIn(Body):
+    mode: Mode
+    reason: str = Field("", max_length=2_000, description="Why; it stands in the log of switches.")
 
 
 class Failure(BaseModel):

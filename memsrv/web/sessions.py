@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from memsrv.core.merge import merged
+from memsrv.core.providers import chosen
 from memsrv.core.receipts import written
 from memsrv.model import Meta, Pin, Session
 from memsrv.web.answers import (
@@ -24,6 +25,7 @@ from memsrv.web.schemas import (
     PinIn,
     SessionIn,
 )
+from memsrv.wiring import Runtime
 
 router = router_of("sessions")
 
@@ -71,21 +73,31 @@ async def read_session(runtime: Services, session: Found) -> dict[str, Any]:
 @router.put("/context/{session}", responses=CONFLICT | told(SessionStateOut))
 async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Make the session if it is new, and set its settings, whole."""
+    refuse_unknown_provider(runtime, body)
     session = await runtime.sessions.save(
         key, lambda old: replace(old, owner=body.owner, settings=merged({}, body.settings())), create=True
     )
+    runtime.compaction.notify(session)
     return await read_session(runtime, session)
 
 
 @router.patch("/context/{session}", responses=CONFLICT | told(SessionStateOut))
 async def patch_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Change the given settings; null takes one back to its default."""
+    refuse_unknown_provider(runtime, body)
 
     def change(old: Session) -> Session:
         owner = body.owner if "owner" in body.model_fields_set else old.owner
         return replace(old, owner=owner, settings=merged(old.settings, body.settings()))
 
-    return await read_session(runtime, await runtime.sessions.save(key, change, create=False))
+    session = await runtime.sessions.save(key, change, create=False)
+    runtime.compaction.notify(session)
+    return await read_session(runtime, session)
+
+
+def refuse_unknown_provider(runtime: Runtime, body: SessionIn) -> None:
+    if body.summary and body.summary.provider:
+        chosen(runtime.providers, body.summary.provider)
 
 
 @router.delete("/context/{session}", responses=told(ForgottenOut))

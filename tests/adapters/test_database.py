@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -17,12 +18,14 @@ from sqlalchemy import Connection, insert, select, text
 import memsrv
 from memsrv.adapters import sqlite
 from memsrv.adapters.database import HEAD, MAX_TOGETHER, Database
+from memsrv.adapters.records_sql import SqlSwitches
 from memsrv.adapters.schema import generations, metadata
 from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.sqlite import FILE, check_version
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
-from memsrv.model import NewChunk, NewMessage, SessionKey, Span
+from memsrv.model import Mode, NewChunk, NewMessage, SessionKey, Span
 
 
 @pytest.fixture
@@ -66,6 +69,49 @@ def test_the_head_named_in_the_code_is_that_of_the_revisions():
     config = Config()
     config.set_main_option("script_location", str(Path(memsrv.__file__).parent / "migrations"))
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def of_revision(folder: Path, revision: str) -> None:
+    """A database as an older version left it, with one session of one message and one snapshot."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(memsrv.__file__).parent / "migrations"))
+    engine = sqlite.engine(folder, "BEGIN IMMEDIATE", connections=1)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        for statement in (
+            "INSERT INTO sessions VALUES (7, 'acme', 'talk', NULL, '{}', '{}', 1, 0, 0, 5, 5)",
+            "INSERT INTO messages VALUES (3, 7, 1, 'x', '{\"role\":\"user\",\"content\":\"old\"}', 'user', NULL, 5, 5, NULL, 'd',"
+            " 0, NULL, 0, 0, NULL, 0)",
+            "INSERT INTO snapshots VALUES (7, 1, 1, 'an old summary', 5, 0)",
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_it_holds(tmp_path):
+    of_revision(tmp_path, "0001")
+    database = await Database.open(tmp_path)
+    session = await SqlSessions(database).find(SessionKey("acme", "talk"))
+    [message] = await SqlTranscript(database).messages(session.number, limit=9)
+    assert message.payload["content"] == "old"
+    [old] = await SqlSnapshots(database).listing(session.number, limit=9)
+    assert (old.text, old.covers_from, old.covers_upto, old.base, old.summary, old.findings) == (
+        "an old summary",
+        1,
+        1,
+        0,
+        None,
+        (),
+    )
+    await SqlSwitches(database).add(session.key, Mode.HYBRID, Mode.FULL, "", None)
+    await SqlCompactions(database).begin(session.number)
+
+    def differences(connection: Connection) -> list[object]:
+        return compare_metadata(MigrationContext.configure(connection), metadata)
+
+    assert await database.read(differences) == []
+    await database.close()
 
 
 async def test_what_was_written_is_there_after_opening_again(tmp_path):

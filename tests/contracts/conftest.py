@@ -11,14 +11,16 @@ from typing import Any, Protocol
 
 import pytest
 
+from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import Database
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.queue_sql import SqlIndexQueue
-from memsrv.adapters.records_sql import SqlReceipts, SqlSnapshots
+from memsrv.adapters.records_sql import SqlReceipts, SqlSwitches
 from memsrv.adapters.sessions_sql import SqlSessions
+from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.model import NewChunk, NewMessage, SessionKey, Span
-from memsrv.ports import IndexQueue, LexicalIndex, Receipts, Sessions, Snapshots, Transcript
+from memsrv.ports import Calibrations, Compactions, IndexQueue, LexicalIndex, Receipts, Sessions, Snapshots, Switches, Transcript
 
 KEPT = 5
 
@@ -30,7 +32,10 @@ class Stores:
     transcript: Transcript
     sessions: Sessions
     snapshots: Snapshots
+    compactions: Compactions
+    switches: Switches
     receipts: Receipts
+    calibrations: Calibrations
     queue: IndexQueue
     lexical: LexicalIndex
     cramped_lexical: LexicalIndex
@@ -72,7 +77,10 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path, empty_folder: P
         transcript=SqlTranscript(database),
         sessions=SqlSessions(database),
         snapshots=SqlSnapshots(database),
+        compactions=SqlCompactions(database),
+        switches=SqlSwitches(database),
         receipts=receipts,
+        calibrations=SqlCalibrations(database),
         queue=SqlIndexQueue(database),
         lexical=SqlLexicalIndex(database, cache_bytes=10_000_000),
         cramped_lexical=SqlLexicalIndex(database, cache_bytes=0),

@@ -1,46 +1,15 @@
-"""What every store of snapshots and receipts keeps."""
+"""What every store of receipts and switches keeps."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from memsrv.errors import SessionNotFound
-from memsrv.model import SessionKey
+from memsrv.errors import ReceiptNotFound, SessionNotFound
+from memsrv.model import Mode, SessionKey
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEPT = 5  # of the fixture
-
-
-async def test_snapshots_are_versioned_by_session(stores, key):
-    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
-    first, second = await stores.snapshots.add(number, "a\0", 2), await stores.snapshots.add(number, "b", 1)
-    assert [(one.version, one.covers_upto, one.text, one.stale) for one in (first, second)] == [
-        (1, 2, "a\u2400", False),
-        (2, 1, "b", False),
-    ]
-    assert await stores.snapshots.latest(number) == second
-    assert await stores.snapshots.listing(number, limit=9) == [first, second]
-    assert await stores.snapshots.listing(number, after=1, limit=9) == [second]
-    assert await stores.snapshots.listing(number, limit=1) == [first]
-
-
-async def test_a_session_without_snapshots_has_no_latest(stores, key):
-    assert await stores.snapshots.latest((await stores.sessions.save(key, lambda old: old, create=True)).number) is None
-
-
-async def test_a_version_is_not_given_again_after_a_stale_one(stores, key, message):
-    number = (await stores.transcript.append(key, [message("a", id="x")])).session.number
-    await stores.snapshots.add(number, "a", 1)
-    await stores.transcript.delete(number, "x")
-    assert await stores.snapshots.latest(number) is None
-    assert (await stores.snapshots.add(number, "b", 1)).version == 2
-
-
-async def test_a_snapshot_of_a_forgotten_session_is_refused(stores, key):
-    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
-    await stores.sessions.forget(key)
-    with pytest.raises(SessionNotFound):
-        await stores.snapshots.add(number, "late", 1)
 
 
 async def test_receipts_come_newest_first_whether_written_or_not(stores, key):
@@ -74,6 +43,17 @@ async def test_only_the_newest_receipts_are_kept(stores, key):
     assert [one["n"] for one in await stores.receipts.listing(number, 99)] == newest
     await stores.drained()
     assert [one["n"] for one in await stores.receipts.listing(number, 99)] == newest
+
+
+async def test_a_receipt_is_found_by_its_id_in_its_session_only(stores, key):
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
+    await stores.receipts.add(number, "r", {"n": 1}, quotes=(), made_at=NOW)
+    assert await stores.receipts.find(number, "r") == {"n": 1}
+    await stores.drained()
+    assert await stores.receipts.find(number, "r") == {"n": 1}
+    for missing in ((number + 1, "r"), (number, "q"), (number, "r\0")):
+        with pytest.raises(ReceiptNotFound):
+            await stores.receipts.find(*missing)
 
 
 async def test_receipts_of_one_session_are_not_listed_in_another(stores, key):
@@ -116,3 +96,28 @@ async def test_a_receipt_that_is_written_goes_with_what_it_quotes(stores, key, m
     await stores.drained()
     await stores.transcript.delete(number, "x")
     assert await stores.receipts.listing(number, 9) == [{"n": 2}]
+
+
+# --- switches -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_switch_changes_the_mode_and_nothing_else_and_is_on_the_record(stores, key):
+    session = await stores.sessions.save(key, lambda old: replace(old, settings={"window": {"size": 4}}), create=True)
+    first = await stores.switches.add(key, Mode.HYBRID, Mode.WINDOW, "cheap\0er", None)
+    second = await stores.switches.add(key, Mode.WINDOW, Mode.FULL, "", 7)
+    assert (await stores.sessions.find(key)).settings == {"window": {"size": 4}, "mode": "full"}
+    assert await stores.switches.listing(session.number, limit=9) == [second, first]
+    assert await stores.switches.listing(session.number, limit=1) == [second]
+    assert (first.before, first.after, first.reason, first.version) == (Mode.HYBRID, Mode.WINDOW, "cheap\u2400er", None)
+
+
+async def test_a_session_that_is_not_there_cannot_be_switched(stores, key):
+    with pytest.raises(SessionNotFound):
+        await stores.switches.add(key, Mode.HYBRID, Mode.WINDOW, "", None)
+
+
+async def test_switches_go_with_their_session(stores, key):
+    session = await stores.sessions.save(key, lambda old: old, create=True)
+    await stores.switches.add(key, Mode.HYBRID, Mode.WINDOW, "", None)
+    await stores.sessions.forget(key)
+    assert await stores.switches.listing(session.number, limit=9) == []

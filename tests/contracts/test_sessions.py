@@ -10,6 +10,7 @@ import pytest
 
 from memsrv.errors import BadRequest, PinNotFound, SessionNotFound
 from memsrv.model import Meta, Scope, Session, SessionCounts, SessionKey
+from tests.fakes_summary import snapshot
 
 
 def setting(**fields: Any) -> Callable[[Session], Session]:
@@ -142,7 +143,7 @@ async def test_a_message_set_aside_is_counted_as_such(stores, key, message):
 async def test_a_forgotten_session_is_gone_with_all_that_hung_on_it(stores, key, message):
     session = (await stores.transcript.append(key, [message("a", id="x")], idempotency_key="k", request_digest="d")).session
     await stores.sessions.add_pin(session.number, "pin", "fact")
-    await stores.snapshots.add(session.number, "s", 1)
+    await stores.snapshots.add(session.number, snapshot("s", 1))
     await stores.receipts.add(session.number, "r", {}, quotes=(), made_at=datetime.now(UTC))
     await stores.drained()
     await stores.sessions.forget(key)

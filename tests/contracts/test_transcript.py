@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from memsrv.errors import BadRequest, IdempotencyConflict, MessageConflict, MessageNotFound, SessionNotFound
 from memsrv.model import Chunk, Message, NewMessage, Scope, SessionKey
+from tests.fakes_summary import snapshot
 
 
 async def positions(stores, session_number: int) -> list[int]:
@@ -316,7 +318,7 @@ async def test_a_delete_of_what_is_not_there_is_refused(stores, key, message):
 async def test_snapshots_that_covered_a_changed_message_turn_stale(stores, key, message, change):
     session = (await stores.transcript.append(key, [message(id, id=id) for id in "xyz"])).session
     for upto in (1, 2, 3):
-        await stores.snapshots.add(session.number, f"up to {upto}", upto)
+        await stores.snapshots.add(session.number, snapshot(f"up to {upto}", upto, base=upto - 1))
     if change == "edit":
         await stores.transcript.replace(session.number, "y", lambda _: message("new"))
     else:
@@ -350,6 +352,8 @@ async def test_a_change_takes_the_receipts_that_quote_the_message_in_whatever_se
 
 async def test_a_delete_takes_the_words_out_of_snapshots(stores, key, message):
     session = (await stores.transcript.append(key, [message("secret", id="x"), message("b", id="y")])).session
-    await stores.snapshots.add(session.number, "a secret", 1)
+    finding = {"kind": "missing", "line": "a secret"}
+    await stores.snapshots.add(session.number, replace(snapshot("a secret", 1), findings=(finding,)))
     await stores.transcript.delete(session.number, "x")
-    assert [one.text for one in await stores.snapshots.listing(session.number, limit=9)] == [""]
+    [emptied] = await stores.snapshots.listing(session.number, limit=9)
+    assert (emptied.text, emptied.summary, emptied.findings) == ("", None, ())

@@ -1,9 +1,12 @@
 """The request comes before the session, the session before its profile, the profile before the defaults."""
 
+from dataclasses import replace
+
 import pytest
 
-from memsrv.core.policy import Defaults, effective_budget, resolve, window_of_model
-from memsrv.model import Mode, PromptRequest, Reach
+from memsrv.core.policy import Condition, Defaults, effective_budget, resolve
+from memsrv.core.windows import Windows
+from memsrv.model import Mode, PromptRequest, Reach, Trigger
 
 DEFAULTS = Defaults()
 
@@ -72,10 +75,27 @@ def test_an_unknown_model_gets_the_default_budget() -> None:
 
 
 def test_the_longest_beginning_of_a_model_name_counts() -> None:
-    assert window_of_model("gpt-4-32k-0613") == 32_768
-    assert window_of_model("gpt-4-0613") == 8_192
-    assert window_of_model("meta-llama/Llama-3.1-8B-Instruct") == 131_072
-    assert window_of_model(None) is None
+    assert DEFAULTS.windows.of("gpt-4-32k-0613") == 32_768
+    assert DEFAULTS.windows.of("gpt-4-0613") == 8_192
+    assert DEFAULTS.windows.of("meta-llama/Llama-3.1-8B-Instruct") == 131_072
+    assert DEFAULTS.windows.of(None) is None
+
+
+def test_the_windows_that_the_server_knows_count() -> None:
+    policy = resolve(Defaults(windows=Windows({"my-own": 100_000})), {}, PromptRequest(model="my-own-2"))
+    assert (policy.budget_tokens, policy.of_window) == (95_000, True)
+
+
+@pytest.mark.parametrize(("percent", "limit"), [(100, 1_000), (200, 500), (50, 1_000)])
+def test_a_given_budget_holds_in_both_counts(percent: int, limit: int) -> None:
+    policy = replace(resolve(DEFAULTS, {}, PromptRequest(budget_tokens=1_000, model="gpt-4o")), percent=percent)
+    assert (policy.limit_tokens, policy.told_tokens) == (limit, 1_000)
+
+
+@pytest.mark.parametrize(("percent", "limit", "told"), [(100, 7_782, 7_782), (200, 3_891, 7_782), (50, 15_564, 15_564)])
+def test_a_window_is_in_the_tokens_of_its_provider(percent: int, limit: int, told: int) -> None:
+    policy = replace(resolve(DEFAULTS, {}, PromptRequest(model="gpt-4")), percent=percent)
+    assert (policy.limit_tokens, policy.told_tokens) == (limit, told)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +111,91 @@ def test_the_longest_beginning_of_a_model_name_counts() -> None:
 )
 def test_the_reserve_is_kept_within_its_bounds(window: int, ratio: float | None, effective: int) -> None:
     assert effective_budget(window, ratio) == effective
+
+
+# --- summaries --------------------------------------------------------------------------------------------------------
+
+
+def test_by_default_more_messages_than_the_window_holds_are_summarised() -> None:
+    policy = resolve(DEFAULTS, {})
+    assert policy.compacts
+    assert (policy.window_keep, policy.summary.max_tokens) == (8, 200)
+    assert policy.summary.trigger == Condition(Trigger.MESSAGES, 12)
+    assert policy.sections is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "compacts"),
+    [
+        ({"mode": "summary"}, True),
+        ({"mode": "window"}, False),
+        ({"mode": "full"}, False),
+        ({"mode": "retrieval"}, False),
+        ({"summary": {"enabled": False}}, False),
+        ({"profile": "support", "mode": "hybrid"}, False),
+        ({"profile": "project"}, True),
+    ],
+)
+def test_only_modes_that_show_a_summary_make_one(settings: dict, compacts: bool) -> None:
+    assert resolve(DEFAULTS, settings).compacts is compacts
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "keep", "tokens"),
+    [
+        ("gpt-4", 12, 8, 150),
+        ("gpt-3.5-turbo", 20, 12, 200),
+        ("mistral-large", 32, 20, 300),
+        ("deepseek-chat", 32, 20, 300),
+        ("gpt-4o", 80, 48, 600),
+        ("my-own", 12, 8, 200),
+    ],
+)
+def test_the_model_of_a_session_gives_its_window_and_summary(model: str, size: int, keep: int, tokens: int) -> None:
+    policy = resolve(DEFAULTS, {"budget": {"model": model}})
+    assert (policy.window_size, policy.window_keep, policy.summary.max_tokens) == (size, keep, tokens)
+    assert policy.summary.trigger.value == size
+
+
+def test_a_model_asked_for_once_does_not_change_the_window() -> None:
+    assert resolve(DEFAULTS, {}, PromptRequest(model="gpt-4o")).window_size == 12
+
+
+def test_what_a_session_sets_wins_over_the_preset_of_its_model() -> None:
+    own = {"budget": {"model": "gpt-4o"}, "window": {"size": 10, "keep": 4}, "summary": {"max_tokens": 99}}
+    policy = resolve(DEFAULTS, own)
+    assert (policy.window_size, policy.window_keep, policy.summary.max_tokens) == (10, 4, 99)
+
+
+@pytest.mark.parametrize(("window", "keep"), [({"size": 6}, 4), ({"size": 3, "keep": 9}, 3), ({"size": 0}, 0), ({"size": 20}, 8)])
+def test_what_stays_is_never_more_than_the_window_holds(window: dict, keep: int) -> None:
+    assert resolve(DEFAULTS, {"window": window}).window_keep == keep
+
+
+def test_a_trigger_is_the_sessions_else_by_sections_else_the_servers() -> None:
+    server = Defaults(summary_trigger=Condition(Trigger.TOKENS, 900))
+    own = {"summary": {"trigger": {"type": "messages", "value": 30}}}
+    assert resolve(server, own).summary.trigger == Condition(Trigger.MESSAGES, 30)
+    assert resolve(server, {"profile": "agent"}).summary.trigger.type is Trigger.SECTIONS
+    assert resolve(server, {"profile": "agent", "window": {"size": 9}}).summary.trigger == Condition(Trigger.TOKENS, 900)
+    assert resolve(server, {}).summary.trigger == Condition(Trigger.TOKENS, 900)
+
+
+def test_the_options_of_a_summarizer_are_the_sessions_over_the_servers() -> None:
+    server = Defaults(summary_options={"provider": "p", "parameters": {"top_p": 1, "seed": 2}})
+    options = resolve(server, {"summary": {"model": "m", "parameters": {"seed": 3}}}).summary.options
+    assert options == {"provider": "p", "model": "m", "parameters": {"top_p": 1, "seed": 3}, "max_input_tokens": 6000}
+
+
+def test_the_limit_on_recent_sections_lifts_the_cap_on_tool_results_too() -> None:
+    assert resolve(DEFAULTS, {"sections": {"limit_recent": False, "max_tool_bytes": 5}}).max_tool_bytes > 10**9
+
+
+def test_a_session_of_events_is_counted_by_rule_unless_it_names_a_provider_itself() -> None:
+    server = Defaults(summary_options={"provider": "p"})
+    policy = resolve(server, {"profile": "events"})
+    assert (policy.holds_events, policy.compacts, policy.summary.options["provider"]) == (True, True, "")
+    assert (policy.window_size, policy.window_keep, policy.summary.max_tokens) == (40, 20, 400)
+    own = resolve(server, {"profile": "events", "summary": {"provider": "mine"}})
+    assert own.summary.options["provider"] == "mine"
+    assert not resolve(server, {"profile": "project"}).holds_events

@@ -20,7 +20,7 @@ PROMPT = Prompt("s", Mode.HYBRID, None, 100, 40, (), RECEIPT)
 
 def test_a_receipt_has_the_shape_of_the_contract() -> None:
     body = receipt_body(PROMPT)
-    assert list(body) == ["id", "regions", "recall", "summary", "degraded"]
+    assert list(body) == ["id", "regions", "recall", "summary", "degraded", "factor", "advice"]
     assert body["regions"] == [
         {"name": "recall", "tokens": 20, "limit_tokens": 30, "items": 1, "dropped": [{"what": "recalled piece", "why": "budget"}]}
     ]

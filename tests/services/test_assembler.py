@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.policy import Defaults
+from memsrv.core.policy import Defaults, Policy
 from memsrv.core.receipts import receipt_body
 from memsrv.errors import BudgetTooSmall, SessionNotFound
-from memsrv.model import Format, Meta, Mode, Prompt, PromptRequest, Reach, RegionName, SessionKey
+from memsrv.model import Format, Meta, Mode, Prompt, PromptRequest, Reach, RegionName, Session, SessionKey
 from memsrv.services.assembler import Assembler
 from tests.fakes_prompt import KEY, START, LetterCounter, Store, WordRecall
 
@@ -20,7 +20,7 @@ class Room:
     def __init__(self, *, degraded: tuple[str, ...] = (), **store: Any):
         self.store = Store(**store)
         self.recall = WordRecall(self.store, degraded=degraded)
-        stores = (self.store, self.store, self.store, self.store)
+        stores = (self.store, self.store, self.store)
         self.assembler = Assembler(*stores, self.recall, LetterCounter(), Defaults())
 
     def chat(self, turns: int, text: str = "talk about routes") -> None:
@@ -161,9 +161,9 @@ async def test_no_more_is_read_than_can_be_shown() -> None:
     room = Room()
     room.chat(2_000)
     for mode in Mode:
-        room.store.read = 0
+        room.store.messages_read = 0
         await room.prompt(mode=mode, budget_tokens=1_000, query="routes")
-        assert room.store.read < 300
+        assert room.store.messages_read < 300
 
 
 async def test_full_reads_as_far_as_the_budget_goes() -> None:
@@ -233,7 +233,7 @@ async def test_explain_tells_what_fell_out() -> None:
 
 
 async def test_a_prompt_that_is_posted_back_is_not_shown_twice() -> None:
-    room = Room(meta=Meta(system_prompt="Be kind.", goal="a bike"))
+    room = Room(meta=Meta(system_prompt="Be kind.", goal="a bike"), settings={"summary": {"enabled": False}})
     room.store.say("user", "my frame size is 56")
     room.chat(10)
     for _ in range(8):
@@ -279,7 +279,7 @@ async def test_a_session_without_a_user_is_not_read_whole(mode: Mode) -> None:
         room.store.say("assistant", f"event {n}")
     made = await room.prompt(mode=mode, budget_tokens=1_000)
     assert "event 3999" in text(made)
-    assert room.store.read <= 520
+    assert room.store.messages_read <= 520
 
 
 async def test_giant_messages_are_not_read_without_end() -> None:
@@ -287,7 +287,7 @@ async def test_giant_messages_are_not_read_without_end() -> None:
     for _ in range(2_000):
         room.store.say("user", "x" * 9_000)
     await room.prompt(mode=Mode.FULL, budget_tokens=1_000)
-    assert room.store.read < 600
+    assert room.store.messages_read < 600
 
 
 async def test_an_account_of_dropped_pins_holds_no_text() -> None:
@@ -299,3 +299,94 @@ async def test_an_account_of_dropped_pins_holds_no_text() -> None:
     dropped = made.receipt.regions[0].dropped
     assert dropped[0] == {"what": "pin", "id": "p0", "why": "budget"}
     assert "secret" not in json.dumps(dropped)
+
+
+# --- nothing falls between window and summary -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.HYBRID])
+@pytest.mark.parametrize("covered", [0, 7, 60])
+async def test_while_no_summary_covers_it_a_message_is_in_the_window(mode: Mode, covered: int) -> None:
+    room = Room()
+    room.chat(90)
+    if covered:
+        room.store.summarise("- routes", covers_upto=covered)
+    made = await room.prompt(mode=mode, budget_tokens=100_000)
+    window = [content for content in contents(made) if str(content).startswith("talk about routes")]
+    first = window.index(room.store.stored[covered].payload["content"])
+    assert len(window[first:]) == 180 - covered
+
+
+async def test_a_backlog_longer_than_the_budget_is_shown_as_far_as_it_goes_and_not_read_whole() -> None:
+    room = Room()
+    room.chat(2000)
+    made = await room.prompt(mode=Mode.SUMMARY, budget_tokens=1000)
+    assert made.total_tokens <= 1000
+    assert contents(made)[-1] == "talk about routes 1999 answered"
+    assert room.store.messages_read < 400
+
+
+async def test_a_session_without_summaries_keeps_to_its_window() -> None:
+    room = Room(settings={"summary": {"enabled": False}})
+    room.chat(20)
+    assert len((await room.prompt(mode=Mode.SUMMARY)).messages) == 12
+
+
+async def test_a_late_message_is_shown_although_it_stands_among_what_is_covered() -> None:
+    room = Room()
+    room.chat(10)
+    room.store.summarise("- routes", covers_upto=20)
+    room.store.say("user", "sent long ago", sent_at=START - timedelta(days=1))
+    room.store.say("user", "and now?")
+    assert "sent long ago" in contents(await room.prompt(mode=Mode.SUMMARY))
+
+
+async def test_a_turn_that_is_covered_in_part_keeps_its_user_message() -> None:
+    room = Room()
+    room.store.say("user", "go on")
+    for n in range(5):
+        room.store.say("assistant", f"step {n}")
+    room.store.summarise("- steps", covers_upto=4)
+    shown = contents(await room.prompt(mode=Mode.SUMMARY))
+    assert "- steps" in shown[0]
+    assert shown[1:] == ["go on", "step 3", "step 4"]
+
+
+async def test_an_agents_prompt_keeps_the_users_words_of_what_is_covered() -> None:
+    room = Room(settings={"profile": "agent", "mode": "summary"})
+    room.chat(4)
+    room.store.summarise("- routes", covers_upto=6)
+    shown = contents(await room.prompt())
+    assert shown[1:] == [*(f"talk about routes {n} asked" for n in range(4)), "talk about routes 3 answered"]
+
+
+class RoomMaker:
+    """Compacts when it is asked, if it may."""
+
+    def __init__(self, store: Store, *, able: bool = True):
+        self.store, self.able, self.asked = store, able, 0
+
+    async def make_room(self, session: Session, policy: Policy) -> bool:
+        self.asked += 1
+        if self.able:
+            self.store.summarise("- all of it", covers_upto=len(self.store.stored) - 2)
+        return self.able
+
+
+@pytest.mark.parametrize(("able", "shown"), [(True, 2), (False, 6)])
+async def test_before_a_prompt_that_would_not_fit_its_window_is_compacted(able: bool, shown: int) -> None:
+    room = Room()
+    maker = RoomMaker(room.store, able=able)
+    stores = (room.store, room.store, room.store)
+    room.assembler = Assembler(*stores, room.recall, LetterCounter(), Defaults(), maker)
+    room.chat(5, "w" * 400)
+    made = await room.prompt(mode=Mode.SUMMARY, budget_tokens=4000)
+    assert maker.asked == 0
+    room.chat(10, "w" * 400)
+    made = await room.prompt(mode=Mode.SUMMARY, budget_tokens=2000)
+    assert maker.asked == 1
+    assert ("- all of it" in text(made)) is able
+    assert len([content for content in contents(made) if str(content).startswith("www")]) >= shown
+    await room.prompt(mode=Mode.WINDOW, budget_tokens=2000)
+    await room.prompt(mode=Mode.SUMMARY, budget_tokens=400)
+    assert maker.asked == 1

@@ -49,6 +49,8 @@ async def test_the_parts_of_answers_are_what_the_page_tells(http, talk):
         conforms(hit, answers.RecallOut)
     for region in receipt["regions"]:
         conforms(region, answers.RegionOut)
+    usage = {"receipt": receipt["id"], "prompt_tokens": sum(region["tokens"] for region in receipt["regions"]) + 3}
+    conforms((await http.post(f"{talk}/usage", json=usage)).json(), answers.UsageOut)
     conforms((await http.get("/context?owner=ada")).json(), answers.SessionsOut)
     conforms((await http.post(f"{talk}/pins", json={"text": "A bell costs 9 euro."})).json(), answers.PinOut)
     for kept in (await http.get(f"{talk}/receipts")).json()["receipts"]:

@@ -17,6 +17,7 @@ async def faulty(tmp_path_factory) -> AsyncIterator[httpx.AsyncClient]:
     async with opened(settings) as runtime, client_of(runtime) as http:
         talk = [{"role": "user", "content": "The silver whistle is in locker 650."}]
         talk += [{"role": "user", "content": f"Remark {n}: nothing of note."} for n in range(20)]
+        await http.put("/context/s", json={"summary": {"enabled": False}})  # or the window would show all until there is one
         answer = await http.post("/context/s/messages", json={"messages": talk}, params={"wait_ms": 60000})
         assert answer.json()["pending_index"] == 0
         yield http
@@ -25,7 +26,7 @@ async def faulty(tmp_path_factory) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture(autouse=True)
 async def mended(faulty) -> AsyncIterator[None]:
     yield
-    await faulty.put("/_faults", json={"embedder": "none", "index": "none", "index.query": "none"})
+    await faulty.put("/_faults", json={"embedder": "none", "index": "none", "index.query": "none", "summarizer": "none"})
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,33 @@ async def test_messages_are_taken_while_the_index_is_down_and_found_when_it_is_b
     hits = (await faulty.get("/context/later/recall", params={"query": "Where is the teapot?"})).json()
     assert hits["degraded"] == []
     assert {hit["text"]: hit["score"] is not None for hit in hits["recall"]}["The porcelain teapot is in locker 690."]
+
+
+@pytest.mark.parametrize("fault", ["raise", "return:", "return: \n ", "raise_if_input_tokens_over:1"])
+async def test_without_a_summarizer_nothing_is_covered_and_the_prompt_shows_what_it_can(faulty, fault):
+    session = f"/context/no-summary-{abs(hash(fault))}"
+    assert (await faulty.put("/_faults", json={"summarizer": fault})).status_code == 200
+    talk = [{"role": "user", "content": f"Remark {n}: the whistle is red."} for n in range(20)]
+    assert (await faulty.post(f"{session}/messages", json={"messages": talk})).status_code == 201
+    answer = await faulty.post(f"{session}/compact", json={"keep": 2})
+    assert (answer.status_code, answer.json()["code"]) == (503, "summarizer_down")
+    refused = await faulty.post(f"{session}/mode", json={"mode": "retrieval"})
+    assert refused.status_code == 503
+    assert (await faulty.get(session)).json()["mode"] == "hybrid"
+    listed = (await faulty.get(f"{session}/summaries")).json()
+    assert listed["summaries"] == []
+    assert listed["failing"]["tries"] >= 1
+    prompt = (await faulty.get(f"{session}/prompt", params={"mode": "summary"})).json()
+    assert [message["content"] for message in prompt["messages"]] == [message["content"] for message in talk]
+    await faulty.put("/_faults", json={"summarizer": "none"})
+    assert (await faulty.post(f"{session}/compact", json={"keep": 2})).json()["summary"]["covers_upto"] == 18
+
+
+async def test_a_vectorless_summary_is_made_while_the_embedder_is_down(faulty):
+    await faulty.put("/_faults", json={"embedder": "raise"})
+    talk = [{"role": "user", "content": f"We decided on hotel number {n} in Turin."} for n in range(6)]
+    await faulty.post("/context/vectorless/messages", json={"messages": talk})
+    assert (await faulty.post("/context/vectorless/compact", json={"keep": 0})).json()["made"] is True
 
 
 async def test_an_unknown_fault_is_refused(faulty):

@@ -1,0 +1,401 @@
+"""Compaction over the real store: exactly one for what is due, none lost, none twice, none without end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsrv.adapters.snapshots_sql import SqlSnapshots
+from memsrv.core.summary import Summary, Task
+from memsrv.errors import SessionNotFound, StoreDown, SummarizerDown, SummaryConflict, SummaryStale
+from memsrv.model import SessionKey, Snapshot, Trigger
+from memsrv.services.compaction import Compaction
+from memsrv.services.writing import SummaryWriter
+from tests.fakes_prompt import LetterCounter
+from tests.fakes_summary import down
+from tests.house import KEY, LONG, House, new, told, trusting
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    made = await House(tmp_path).open()
+    yield made
+    await made.close()
+
+
+# --- exactly one ----------------------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_summarised_until_the_window_is_over_its_size(house: House) -> None:
+    await house.say(12)
+    assert await house.settled() == []
+    await house.say(1)
+    [made] = await house.settled()
+    assert (made.covers_from, made.covers_upto, made.reason, made.made_by) == (1, 6, Trigger.MESSAGES, "listing")
+    assert told(made) == [1, 2, 3, 4, 5, 6]
+    assert house.compaction.counted == {("listing", "messages", "made"): 1}
+
+
+async def test_each_compaction_folds_what_leaves_into_the_one_before(house: House) -> None:
+    for _ in range(10):
+        await house.say(4)
+        await house.settled()
+    made = await house.settled()
+    assert [one.base for one in made] == list(range(len(made)))
+    for before, after in pairwise(made):
+        assert after.covers_from == before.covers_upto + 1
+    assert told(made[-1]) == list(range(1, made[-1].covers_upto + 1))
+    assert 28 <= made[-1].covers_upto <= 32
+
+
+async def test_concurrent_posts_lead_to_no_overlap_and_no_gap(house: House) -> None:
+    await asyncio.gather(*(house.say(2) for _ in range(40)))
+    made = await house.settled()
+    assert [one.covers_from for one in made] == [1, *(one.covers_upto + 1 for one in made[:-1])]
+    assert told(made[-1]) == sorted(set(told(made[-1])))
+    assert house.listing.most_running == 1
+    session = await house.sessions.find(KEY)
+    assert session.last_position - made[-1].covers_upto <= 12
+
+
+async def test_what_is_said_while_a_compaction_runs_is_seen_to_after_it(house: House) -> None:
+    house.listing.gate = asyncio.Event()
+    await house.say(20)
+    await house.until(lambda: house.listing.running == 1)
+    await house.say(20)
+    house.listing.gate.set()
+    made = await house.settled()
+    await asyncio.sleep(0.3)
+    made = await house.settled()
+    assert made[-1].covers_upto == 32
+    assert told(made[-1]) == list(range(1, 33))
+
+
+async def test_many_sessions_are_worked_on_few_at_once(house: House) -> None:
+    for n in range(12):
+        await house.say(14, SessionKey("acme", f"s{n}"))
+    await house.say(2)
+    await house.settled()
+    assert house.listing.most_running <= 2
+    assert len(house.listing.tasks) == 12
+
+
+async def test_a_long_backlog_is_taken_in_several(house: House, tmp_path: Path) -> None:
+    for _ in range(5):
+        await house.say(1000, notify=False)
+    await house.say(1)
+    made = await house.settled()
+    assert [one.base for one in made] == list(range(len(made)))
+    assert 2 <= len(made) <= 4
+    assert told(made[-1]) == list(range(1, made[-1].covers_upto + 1))
+    assert 5001 - made[-1].covers_upto <= 12
+
+
+@pytest.mark.parametrize("settings", [{"mode": "window"}, {"summary": {"enabled": False}}, {"profile": "support"}])
+async def test_sessions_that_show_no_summary_get_none(house: House, settings: dict[str, Any]) -> None:
+    await house.sessions.save(KEY, lambda old: replace(old, settings=settings), create=True)
+    await house.say(60)
+    assert await house.settled() == []
+
+
+async def test_a_smaller_window_is_seen_to_with_the_next_message(house: House) -> None:
+    await house.say(6)
+    await house.settled()
+    await house.sessions.save(KEY, lambda old: replace(old, settings={"window": {"size": 4, "keep": 2}}), create=False)
+    await house.say(1)
+    [made] = await house.settled()
+    assert made.covers_upto == 6
+
+
+async def test_long_messages_count_although_they_are_few(house: House) -> None:
+    await house.sessions.save(KEY, lambda old: replace(old, settings={"budget": {"tokens": 2000}}), create=True)
+    await house.say(4)
+    assert await house.settled() == []
+    long = [new("w" * 8000, role) for role in ("user", "assistant", "user")]
+    house.compaction.notify((await house.transcript.append(KEY, long)).session, long)
+    [made] = await house.settled()
+    assert (made.reason, made.covers_upto) == (Trigger.SHARE, 6)
+
+
+async def test_most_appends_need_no_look_at_the_transcript(house: House) -> None:
+    reads = 0
+    messages = house.transcript.messages
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return await messages(*arguments, **options)
+
+    house.transcript.messages = counted  # type: ignore[method-assign]
+    for _ in range(60):
+        await house.say(1)
+        await house.settled()
+    assert reads <= 60 // 4 * 2 + 2
+
+
+# --- restarts and kills ---------------------------------------------------------------------------------------------
+
+
+async def test_what_was_due_at_a_restart_is_done_once(tmp_path: Path) -> None:
+    house = await House(tmp_path).open(start=False)
+    await house.say(20)
+    await house.close()
+    for _ in range(2):
+        await house.open()
+        await house.until(lambda: bool(house.listing.tasks))
+        await asyncio.sleep(0.1)
+        [made] = await house.settled()
+        assert told(made) == list(range(1, 13))
+        await house.close()
+    assert len(house.listing.tasks) == 1
+
+
+async def test_a_compaction_broken_off_is_done_after_the_restart(tmp_path: Path) -> None:
+    house = await House(tmp_path).open()
+    house.listing.gate = asyncio.Event()
+    await house.say(20)
+    await house.until(lambda: house.listing.running == 1)
+    await house.close(grace_s=0.01)
+    assert house.listing.running == 0
+    house.listing.gate = None
+    await house.open()
+    made = await house.until_made()
+    assert told(made[0]) == list(range(1, 13))
+    assert len(made) == 1
+    await house.close()
+
+
+async def test_what_kills_the_server_is_not_tried_without_end(tmp_path: Path) -> None:
+    house = await House(tmp_path).open(start=False)
+    await house.say(20)
+    for _ in range(house.tries):  # each a start that was killed in the midst of it
+        await house.compactions.begin(await house.number())
+    await house.close()
+    await house.open()
+    await asyncio.sleep(0.2)
+    assert await house.settled() == []
+    assert house.listing.tasks == []
+    await house.close()
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_failure_leaves_the_old_snapshot_and_is_tried_again(house: House) -> None:
+    await house.say(14)
+    [good] = await house.settled()
+    house.listing.fail = down
+    await house.say(10)
+    await house.until(lambda: len(house.listing.tasks) == 2)
+    assert await house.settled() == [good]
+    standing = await house.compactions.standing(await house.number())
+    assert standing is not None
+    assert standing.failures == 1
+    assert standing.wait_s > 0
+    house.listing.fail = lambda task: None
+    made = await house.until_made(2)
+    assert told(made[-1]) == list(range(1, made[-1].covers_upto + 1))
+    standing = await house.compactions.standing(await house.number())
+    assert standing is not None
+    assert standing.failures == 0
+
+
+async def test_messages_that_come_while_it_fails_do_not_make_it_knock_more_often(house: House) -> None:
+    house.listing.fail = down
+    await house.say(14)
+    await house.until(lambda: len(house.listing.tasks) == 1)
+    for _ in range(20):
+        await house.say(2)
+        await house.settled()
+    assert len(house.listing.tasks) == 1
+
+
+async def test_a_failure_of_our_own_making_does_not_end_the_work(house: House) -> None:
+    def fail(task: Task) -> None:
+        raise ZeroDivisionError
+
+    house.listing.fail = fail
+    await house.say(14, SessionKey("acme", "bad"))
+    await house.until(lambda: len(house.listing.tasks) == 1)
+    house.listing.fail = lambda task: None
+    await house.say(14)
+    assert len(await house.settled()) == 1
+
+
+async def test_a_store_that_is_out_of_reach_is_tried_again_later(tmp_path: Path) -> None:
+    house = await House(tmp_path).open(start=False)
+
+    class Flaky(SqlSnapshots):
+        broken = 3
+
+        async def latest(self, session_number: int) -> Snapshot | None:
+            if self.broken:
+                self.broken -= 1
+                raise StoreDown("away")
+            return await super().latest(session_number)
+
+    writer = SummaryWriter(house.listing, trusting, LetterCounter())
+    parts = (house.transcript, house.sessions, Flaky(house.database), house.compactions, writer, LetterCounter(), LONG)
+    house.compaction = Compaction(*parts, store_retry_s=0.02)
+    house.compaction.start()
+    await house.say(14)
+    assert len(await house.until_made()) == 1
+    await house.close()
+
+
+# --- edits and deletes ------------------------------------------------------------------------------------------------
+
+
+async def test_after_a_delete_the_summary_is_derived_again_without_what_was_deleted(house: House) -> None:
+    for _ in range(4):
+        await house.say(6)
+        await house.settled()
+    before = await house.settled()
+    assert len(before) >= 2
+    number = await house.number()
+    await house.transcript.delete(number, "message3")
+    house.compaction.notify(await house.sessions.find(KEY))
+    after = await house.settled()
+    newest = await house.snapshots.latest(number)
+    assert newest is not None
+    assert newest.base == 0
+    assert newest.covers_upto == before[-1].covers_upto
+    assert 3 not in told(newest)
+    assert told(newest) == [n for n in range(1, newest.covers_upto + 1) if n != 3]
+    for one in after[: len(before)]:
+        assert (one.stale, one.text, one.summary) == (True, "", None)
+
+
+async def test_a_summary_is_derived_again_though_the_window_has_room_for_all(house: House) -> None:
+    await house.say(8)
+    await house.compaction.compact(KEY, keep=2)
+    await house.transcript.delete(await house.number(), "message3")
+    house.compaction.notify(await house.sessions.find(KEY))
+    emptied, newest = await house.settled()
+    assert (emptied.stale, newest.stale, newest.reason) == (True, False, Trigger.STALE)
+    assert told(newest) == [1, 2, 4, 5, 6]
+
+
+async def test_when_all_that_was_covered_is_deleted_nothing_is_derived(house: House) -> None:
+    await house.say(4)
+    await house.compaction.compact(KEY, keep=2)
+    for id in ("message1", "message2"):
+        await house.transcript.delete(await house.number(), id)
+        house.compaction.notify(await house.sessions.find(KEY))
+        made = await house.settled()
+    assert [one.text for one in made] == ["", ""]
+
+
+async def test_a_late_delete_is_derived_again_from_the_newest_sound_snapshot(house: House) -> None:
+    for _ in range(4):
+        await house.say(6)
+        await house.settled()
+    before = await house.settled()
+    number = await house.number()
+    last = before[-1].covers_upto
+    await house.transcript.delete(number, f"message{last}")
+    house.compaction.notify(await house.sessions.find(KEY))
+    await house.settled()
+    newest = await house.snapshots.latest(number)
+    assert newest is not None
+    assert newest.base == before[-2].version
+    assert told(newest) == list(range(1, last))
+
+
+async def test_an_edit_while_a_compaction_runs_leads_to_one_that_tells_the_new_text(house: House) -> None:
+    house.listing.gate = asyncio.Event()
+    await house.say(14)
+    await house.until(lambda: house.listing.running == 1)
+    await house.transcript.replace(await house.number(), "message2", lambda old: new("message 2222"))
+    house.compaction.notify(await house.sessions.find(KEY))
+    house.listing.gate.set()
+    made = await house.until_made()
+    assert [one.stale for one in made] == [False]
+    assert told(made[0]) == [1, 2222, 3, 4, 5, 6]
+    assert house.compaction.counted["listing", "messages", "outdated"] == 1
+
+
+async def test_a_session_forgotten_while_it_is_summarised_stays_forgotten(house: House) -> None:
+    house.listing.gate = asyncio.Event()
+    await house.say(14)
+    number = await house.number()
+    await house.until(lambda: house.listing.running == 1)
+    await house.sessions.forget(KEY)
+    house.listing.gate.set()
+    await house.until(lambda: house.compaction.idle)
+    assert await house.snapshots.listing(number, limit=9) == []
+    with pytest.raises(SessionNotFound):
+        await house.sessions.find(KEY)
+
+
+# --- on request -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_compaction_that_is_asked_for_covers_all_but_what_shall_stay(house: House) -> None:
+    await house.say(10)
+    made = await house.compaction.compact(KEY, keep=4)
+    assert made is not None
+    assert (made.covers_upto, made.reason) == (6, Trigger.ASKED)
+    assert await house.compaction.compact(KEY, keep=4) is None
+    everything = await house.compaction.compact(KEY, keep=0)
+    assert everything is not None
+    assert told(everything) == list(range(1, 11))
+    assert await house.compaction.compact(KEY, keep=0) is None
+
+
+async def test_two_that_are_asked_for_at_once_do_the_work_once(house: House) -> None:
+    await house.say(10)
+    made = await asyncio.gather(*(house.compaction.compact(KEY, keep=2) for _ in range(4)))
+    assert [one is not None for one in made].count(True) == 1
+    assert len(await house.settled()) == 1
+
+
+async def test_one_that_is_asked_for_and_fails_says_so_and_changes_nothing(house: House) -> None:
+    await house.say(10)
+    house.listing.fail = down
+    with pytest.raises(SummarizerDown):
+        await house.compaction.compact(KEY, keep=2)
+    assert await house.settled() == []
+
+
+async def test_a_ground_that_changes_all_the_time_is_given_up(house: House) -> None:
+    await house.say(10)
+    number = await house.number()
+    loop = asyncio.get_running_loop()
+
+    def fail(task: Task) -> None:
+        edits.append(loop.create_task(house.transcript.replace(number, "message1", lambda old: new("message 1"))))
+
+    edits: list[asyncio.Task[Any]] = []
+    house.listing.fail = fail
+    original = house.listing.summarise
+
+    async def slow(task: Task) -> Summary:
+        made = await original(task)
+        await asyncio.gather(*edits)
+        return made
+
+    house.listing.summarise = slow  # type: ignore[method-assign]
+    with pytest.raises(SummaryConflict):
+        await house.compaction.compact(KEY, keep=2)
+    assert await house.settled() == []
+
+
+async def test_a_restored_version_is_folded_into_the_next(house: House) -> None:
+    for _ in range(5):
+        await house.say(6)
+        await house.settled()
+    first, *_ = await house.settled()
+    restored = await house.compaction.restore(KEY, 1)
+    assert (restored.covers_upto, told(restored)) == (first.covers_upto, told(first))
+    await house.say(1)
+    newest = (await house.settled())[-1]
+    assert newest.base == restored.version
+    assert told(newest) == list(range(1, newest.covers_upto + 1))
+    await house.transcript.delete(await house.number(), "message1")
+    with pytest.raises(SummaryStale):
+        await house.compaction.restore(KEY, 1)

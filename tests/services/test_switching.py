@@ -1,0 +1,88 @@
+"""A safe switch: all of it or nothing, and nothing written meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from memsrv.adapters.records_sql import SqlSwitches
+from memsrv.core.policy import resolve
+from memsrv.errors import SummarizerDown
+from memsrv.model import Mode
+from memsrv.services.gates import Gates
+from memsrv.services.switching import Switching
+from tests.fakes_summary import down
+from tests.house import KEY, LONG, House, new, told
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    made = await House(tmp_path).open()
+    yield made
+    await made.close()
+
+
+def switching(house: House, gates: Gates | None = None) -> Switching:
+    return Switching(house.sessions, SqlSwitches(house.database), house.compaction, gates or Gates(), LONG)
+
+
+async def mode_of(house: House) -> Mode:
+    return resolve(LONG, (await house.sessions.find(KEY)).settings).mode
+
+
+async def test_what_would_leave_the_prompt_is_summarised_first(house: House) -> None:
+    await house.say(12)
+    switch = await switching(house).switch(KEY, Mode.RETRIEVAL, "cheaper")
+    [made] = await house.settled()
+    assert (switch.before, switch.after, switch.reason, switch.version) == (Mode.HYBRID, Mode.RETRIEVAL, "cheaper", made.version)
+    assert made.reason == "switch"
+    assert told(made) == [1, 2, 3, 4, 5, 6]
+    assert await mode_of(house) is Mode.RETRIEVAL
+
+
+async def test_to_full_nothing_leaves(house: House) -> None:
+    await house.say(12)
+    assert (await switching(house).switch(KEY, Mode.FULL, "")).version is None
+    assert await house.settled() == []
+
+
+async def test_a_switch_whose_summary_fails_is_refused_whole(house: House) -> None:
+    await house.say(12)
+    house.listing.fail = down
+    with pytest.raises(SummarizerDown):
+        await switching(house).switch(KEY, Mode.RETRIEVAL, "cheaper")
+    assert await mode_of(house) is Mode.HYBRID
+    assert await house.settled() == []
+    assert await SqlSwitches(house.database).listing(await house.number(), limit=9) == []
+    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12
+
+
+async def test_writes_wait_while_the_mode_is_switched_and_then_go_on(house: House) -> None:
+    await house.say(12)
+    gates = Gates()
+    house.listing.gate = asyncio.Event()
+    switch = asyncio.create_task(switching(house, gates).switch(KEY, Mode.RETRIEVAL, ""))
+    await house.until(lambda: house.listing.running == 1)
+
+    async def write() -> None:
+        async with gates.writing(KEY):
+            await house.transcript.append(KEY, [new("late")])
+
+    late = asyncio.create_task(write())
+    await asyncio.sleep(0.05)
+    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12
+    house.listing.gate.set()
+    await asyncio.gather(switch, late)
+    assert len(await house.transcript.messages(await house.number(), limit=99)) == 13
+
+
+async def test_back_in_a_mode_with_summaries_the_work_goes_on(house: House) -> None:
+    await house.say(12)
+    switches = switching(house)
+    await switches.switch(KEY, Mode.FULL, "look around")
+    await house.say(20)
+    assert await house.settled() == []
+    await switches.switch(KEY, Mode.HYBRID, "enough")
+    [made] = await house.settled()
+    assert told(made) == list(range(1, 25))
