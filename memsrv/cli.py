@@ -110,7 +110,7 @@ def explain_session(
     if as_json:
         print(json.dumps(told, indent=1, ensure_ascii=False))
         return
-    console = Console(markup=False)
+    console = Console(markup=False, width=None if sys.stdout.isatty() else 160)
     for table in tables(told):
         console.print(table)
     if told["failing"]:

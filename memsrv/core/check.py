@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import regex
+
 from memsrv.core.claims import Terms
 from memsrv.core.identifiers import folded
 from memsrv.core.judge import Judge, Kind
@@ -47,6 +49,7 @@ class Checked:
 
 MOST_LINES = 200
 """A longer summary is a loop, or no summary."""
+REPLACED = regex.compile(r"\s*[(（](?:replaces: |取代：)[^()（）]*[)）]\s*$")
 GIVEN_UP = (Heading.STATE, Heading.FACTS, Heading.QUESTIONS, Heading.GOAL, Heading.DECISIONS, Heading.CONSTRAINTS)
 """What goes first when a summary is too long."""
 
@@ -80,7 +83,11 @@ def sifted(lines: Sequence[Line], judge: Judge) -> tuple[list[Line], list[Findin
         key = (line.heading, folded(line.text))
         fault = (Kind.SHAPE, "said before") if key in seen else judge.fault(line)
         seen.add(key)
-        if fault:
+        bare = replace(line, text=REPLACED.sub("", line.text))
+        if fault and bare != line and not judge.fault(bare):
+            findings.append(Finding(fault[0], line.text, Done.SHORTENED, fault[1]))  # what it replaces is no longer known
+            sound.append(bare)
+        elif fault:
             findings.append(Finding(fault[0], line.text, Done.DROPPED, fault[1]))
         else:
             sound.append(line)

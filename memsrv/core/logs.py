@@ -259,6 +259,7 @@ HARD = re.compile(
     r"\b[A-Za-z_][\w.]*[a-z](?:Exception|Error)\b|\bTraceback\b|\bpanic:|\bsegfault\b|\bcore dumped\b|\bOOMKilled\b"
     r"|\bout of memory\b|(?i:\b(?:status|status_code|code|HTTP/[0-9.]{1,3}\"?)[\"']?[ =:]{1,2}5[0-9]{2}\b)|\" 5[0-9]{2} "
     r"|(?i:\bexit(?:ed)?(?: with)?(?: code| status)[ =:]{1,2}[1-9])|状态码[ =:：是为]{0,2}5[0-9]{2}"
+    r"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \S+ 5[0-9]{2}\b"
 )
 REFUSED = re.compile(
     r"\b(?:status|status_code|http/[0-9.]{1,3}\"?)[\"']?[ =:]{1,2}4[0-9]{2}\b|\" 4[0-9]{2} |状态码[ =:：是为]{0,2}4[0-9]{2}"
@@ -299,7 +300,7 @@ def severity_of(text: str) -> Severity:
 
 MASK = re.compile(
     r"(?P<code>(?:status|status_code|code|errno|signal|状态码|错误码|退出码)[\"']?[ ]?[=:：]?[ ]?[\"']?[0-9]{1,6}(?![0-9])"
-    r"|HTTP/[0-9.]{1,3}\"? [0-9]{3}(?![0-9])|(?<=\" )[1-5][0-9]{2}(?![0-9])"
+    r"|HTTP/[0-9.]{1,3}\"? [0-9]{3}(?![0-9])|(?<=\" )[1-5][0-9]{2}(?![0-9])|(?<= )[1-5][0-9]{2}(?= [0-9.]+ ?m?s\b)"
     r"|(?<![A-Za-z0-9])(?:E|ERR|ORA-|HTTP ?)[0-9]{2,6}(?![0-9A-Za-z]))"
     rf"|{ISO.pattern}|{WEB.pattern}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|0x[0-9a-f]+"

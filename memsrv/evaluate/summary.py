@@ -80,8 +80,9 @@ def summary(
 
 
 def shipped_dialogues() -> Path:
-    """Where a checkout has its set."""
-    return Path(str(files("memsrv"))).parent / "data" / "dialogues"
+    """Where a checkout has its set: beside the package, or, if that is installed elsewhere, where the command is run."""
+    beside = Path(str(files("memsrv"))).parent / "data" / "dialogues"
+    return beside if beside.is_dir() else Path("data", "dialogues")
 
 
 def dialogues_in(folder: Path) -> list[Dialogue]:

@@ -81,7 +81,9 @@ class Handoffs:
         """What the session hands over. Raises SessionNotFound."""
         session = await self._sessions.find(key)
         policy = self._compaction.policy(session)
-        snapshot = await self._snapshots.latest(session.number) or await self._derived(session)
+        snapshot = await self._snapshots.latest(session.number)
+        if snapshot is None and policy.compacts:  # a session without summaries of its own is not given one by this
+            snapshot = await self._derived(session)
         pins = await self._sessions.pins(session.number)
         said = await self._uncovered(session, policy, snapshot.covers_upto if snapshot else 0)
         texts = [pin.text for pin in pins]

@@ -95,14 +95,14 @@ class Ingest:
 
     @asynccontextmanager
     async def _turn(self, key: SessionKey) -> AsyncIterator[None]:
-        if self._waiting >= self._max_waiting:
-            raise Busy(f"{self._waiting} writes wait already.")
-        self._waiting += 1
-        try:
-            async with self._gates.writing(key):
+        async with self._gates.writing(key):  # first: who waits for a frozen session must not use up the room of the others
+            if self._waiting >= self._max_waiting:
+                raise Busy(f"{self._waiting} writes wait already.")
+            self._waiting += 1
+            try:
                 yield
-        finally:
-            self._waiting -= 1
+            finally:
+                self._waiting -= 1
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:

@@ -49,6 +49,8 @@ def refusal(problems: Sequence[Any]) -> BadRequest:
     if unknown:
         return UnknownField(f"Unknown field: {', '.join(place(problem) for problem in unknown[:5])}.")
     problem = problems[0]
+    if problem["type"] == "value_error" and place(problem) == "body":  # a rule between fields
+        return BadRequest(f"{problem['msg'].removeprefix('Value error, ')}.")
     if problem["loc"] in (("body",), *(("body", tag) for tag in TAGS)):
         return BadRequest(
             "The request needs a JSON object as its body.", "Send it with the header 'Content-Type: application/json'."

@@ -258,7 +258,7 @@ class RecallSettingsIn(Body):
 
 
 class BudgetIn(Body):
-    tokens: int | None = Field(None, ge=1)
+    tokens: int | None = Field(None, ge=1, le=100_000_000)
     model: str | None = Field(None, max_length=MAX_NAME)
     reserve_ratio: float | None = None
 
@@ -304,7 +304,7 @@ class MetaIn(BaseModel):
 
 class PinIn(Body):
     text: str = Field(min_length=1, max_length=20_000)
-    kind: Literal["fact", "decision"] = "fact"
+    kind: Literal["fact", "decision", "constraint"] = "fact"
 
 
 class CompactIn(Body):

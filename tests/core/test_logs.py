@@ -204,3 +204,10 @@ def test_every_line_that_shows_something_is_told_in_a_line(text: str, speaker: s
         assert len(event.text.splitlines()) == 1
         assert (event.at.tzinfo, event.position) == (UTC, 7)
     assert found or not any(line.isalnum() for line in text.splitlines())
+
+
+def test_a_status_in_an_access_log_tells_how_bad_it_is_and_stands_in_the_pattern():
+    assert severity_of("GET /api/orders/420 500 12ms") is Severity.ERROR
+    assert severity_of("GET /api/orders/420 200 12ms") is Severity.PLAIN
+    assert pattern_of("GET /api/orders/420 500 12ms") != pattern_of("GET /api/orders/421 200 12ms")
+    assert pattern_of("GET /api/orders/420 500 12ms") == pattern_of("GET /api/orders/77 500 3ms")
