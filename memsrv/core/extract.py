@@ -11,7 +11,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -117,15 +117,20 @@ def central(entries: Sequence[Entry], vectors: Vectors | None) -> list[float]:
     return [float(value) for value in np.clip((near - near.mean()) / (2 * spread), -1, 1)]
 
 
+def is_early(sent_at: datetime | None, first: datetime | None) -> bool:
+    """Whether something was said in the first hour, as far as is known."""
+    return sent_at is None or first is None or sent_at - first <= BEGINNING
+
+
 def promote(candidates: Sequence[Candidate], pinned: set[int], max_tokens: int) -> None:
     """Give rank to what must be kept, and to what has stood since the first hour; see (3)."""
     times = [one.entry.sent_at for one in candidates if one.entry.sent_at]
-    end = min(times) + BEGINNING if times else None
+    first = min(times, default=None)
     room = FIRST_SHARE * max_tokens
     for one in sorted(candidates, key=lambda one: (-one.worth, one.entry.order)):
         if id(one.entry) in pinned:
             one.rank = 2
-        elif one.entry.old and one.entry.heading in SETTLED and (not (one.entry.sent_at and end) or one.entry.sent_at <= end):
+        elif one.entry.old and one.entry.heading in SETTLED and is_early(one.entry.sent_at, first):
             room -= one.tokens + OVERHEAD
             one.rank = int(room >= 0)
 

@@ -164,3 +164,10 @@ def test_it_fits_and_is_the_same_each_time(turns, max_tokens):
     found = extract(task, count=count)
     assert not found.lines or count(rendered(found)) <= max_tokens
     assert extract(task, count=count) == found
+
+
+def test_a_message_at_the_end_of_time_is_summarised_like_any_other():
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    line = Line(Heading.DECISIONS, "We take the train to Paris.", 1, last)
+    task = Task(Summary((line,)), (Source(2, "user", "user", last, "We decided to stay at the Aurora."),), 300)
+    assert "Aurora" in rendered(extract(task, count=count))
