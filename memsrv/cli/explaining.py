@@ -1,45 +1,45 @@
-"""What was summarised in a session and why, and how its mode was switched, as the running server tells it.
-
-Asked over HTTP and not read from the data folder: so it works for a server on another machine and for every tenant, obeys the
-keys, and needs no lock that the server holds.
-"""
+"""What was summarised in a session and why, and how its mode was switched."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import httpx
+import typer
 from rich.table import Table
 
-from memsrv.errors import CannotStart, SettingsError
-from memsrv.settings import Settings
+from memsrv.cli.options import AsJson, Key, Url, console, print_json
+from memsrv.cli.remote import Body, ask, path_of, server
 
-WAIT_S = 30.0
 LONGEST_REASON_CHARS = 60
 
-Body = Mapping[str, Any]
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="explain")(explain)
 
 
-class Refused(Exception):
-    """The server's answer is no."""
+def explain(
+    session: Annotated[str, typer.Argument(help="Name of the session.")],
+    url: Url = None,
+    key: Key = None,
+    last: Annotated[int, typer.Option(min=1, max=1000, help="Newest summaries to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a running server summarised in a session and why, and how its mode was switched."""
+    with server(url=url, key=key) as http:
+        told = traces(http, session, last=last)
+    if as_json:
+        print_json(told)
+        return
+    for table in tables(told):
+        console().print(table)
+    if told["failing"]:
+        console().print(f"Failing: {told['failing']['tries']} tries, the last because {told['failing']['reason']}")
 
 
-def client(settings: Settings, *, url: str | None, key: str | None) -> httpx.Client:
-    """A client of the server that the settings describe, or of the one at `url`; of several keys the first is taken."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    known = next((secret.get_secret_value() for secret in settings.keys.values()), "")
-    headers = {"authorization": f"Bearer {key or known}"} if key or known else {}
-    try:
-        return httpx.Client(base_url=url or f"http://{host}:{settings.port}", headers=headers, timeout=WAIT_S, trust_env=False)
-    except (httpx.InvalidURL, ValueError):
-        raise SettingsError("The --url or --key cannot be used.") from None
-
-
-def explain(http: httpx.Client, session: str, *, last: int) -> dict[str, Any]:
-    """The last summaries of a session, each with its difference and findings, oldest first, and its switches, newest first.
-    Raises CannotStart when no server answers, and Refused."""
-    path = f"/context/{quote(session, safe='')}"
+def traces(http: httpx.Client, session: str, *, last: int) -> dict[str, Any]:
+    """The last summaries of a session, each with its difference and findings, oldest first, and its switches, newest first."""
+    path = path_of(session)
     mode = ask(http, f"{path}/mode")
     newest = ask(http, path)["summary"]
     after = max(0, newest_version(http, path, newest) - last)
@@ -66,20 +66,6 @@ def newest_version(http: httpx.Client, path: str, newest: Body | None) -> int:
 
 def without_sources(summary: Body) -> dict[str, Any]:
     return {name: value for name, value in summary.items() if name not in ("messages", "next")}
-
-
-def ask(http: httpx.Client, path: str) -> Any:
-    """The body of an answer."""
-    try:
-        answer = http.get(path)
-        body = answer.json()
-    except (httpx.HTTPError, ValueError):
-        raise CannotStart(
-            f"No memsrv answers at {http.base_url}.", "Start it with 'memsrv serve', or name another one with --url."
-        ) from None
-    if answer.status_code != 200:
-        raise Refused(f"{body.get('message', 'The server refuses.')} {body.get('hint', '')}")
-    return body
 
 
 def tables(told: Body) -> Iterator[Table]:

@@ -1,0 +1,47 @@
+"""The command line, a module for each kind of work: serving, explaining, and `memsrv.evaluate`.
+
+Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or settings, 3 could not start.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from memsrv import __version__, evaluate
+from memsrv.cli import explaining, serving
+from memsrv.cli.remote import Refused
+from memsrv.errors import MemsrvError, SettingsError
+
+app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
+for commands in (serving, explaining):
+    commands.add_to(app)
+app.add_typer(evaluate.app)
+
+
+def main() -> None:
+    """Run the command line; a refusal is one line with a hint."""
+    try:
+        app()
+    except Refused as refusal:
+        fail(str(refusal), 1)
+    except MemsrvError as error:
+        fail(f"{error.message} {error.hint}", 2 if isinstance(error, SettingsError) else 3)
+
+
+def fail(line: str, status: int) -> None:
+    print(f"memsrv: {line}", file=sys.stderr)
+    sys.exit(status)
+
+
+def version(asked: bool) -> None:
+    if asked:
+        print(f"memsrv {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    shown: Annotated[bool, typer.Option("--version", help="Show the version.", callback=version, is_eager=True)] = False,
+) -> None:
+    """A memory server for chat assistants."""

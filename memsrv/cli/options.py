@@ -1,0 +1,33 @@
+"""Options that several commands have, and how their answers are printed."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the databases.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Url = Annotated[str | None, typer.Option(help="Address of the server; default: as the settings say.", show_default=False)]
+Key = Annotated[
+    str | None, typer.Option(help="Key of the session's tenant; default: the first of MEMSRV_KEYS.", show_default=False)
+]
+
+WIDTH_WITHOUT_TERMINAL = 160
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def print_json(value: Any) -> None:
+    """For programs: nothing is cut, wrapped or coloured."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def console() -> Console:
+    """For people. What was stored is never read as markup."""
+    return Console(markup=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)

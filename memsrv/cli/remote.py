@@ -1,0 +1,53 @@
+"""A running server, asked over HTTP.
+
+Commands that look at what a server holds ask it and don't read its data folder: so they work for a server on another machine
+and for every tenant, obey the keys, and need no lock that the server holds.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from memsrv import settings
+from memsrv.errors import CannotStart, SettingsError
+
+WAIT_S = 30.0
+
+Body = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """The server's answer is no."""
+
+
+def server(*, url: str | None, key: str | None) -> httpx.Client:
+    """A client of the server that the settings describe, or of the one at `url`; of several keys the first is taken."""
+    ours = settings.load({})
+    host = f"[{ours.host}]" if ":" in ours.host else ours.host
+    known = next((secret.get_secret_value() for secret in ours.keys.values()), "")
+    headers = {"authorization": f"Bearer {key or known}"} if key or known else {}
+    try:
+        return httpx.Client(base_url=url or f"http://{host}:{ours.port}", headers=headers, timeout=WAIT_S, trust_env=False)
+    except (httpx.InvalidURL, ValueError):
+        raise SettingsError("The --url or --key cannot be used.") from None
+
+
+def path_of(session: str) -> str:
+    """Where a session's routes begin."""
+    return f"/context/{quote(session, safe='')}"
+
+
+def ask(http: httpx.Client, path: str, *, method: str = "GET", **options: Any) -> Any:
+    """The body of an answer. Raises CannotStart when no server answers, and Refused."""
+    try:
+        answer = http.request(method, path, **options)
+        body = answer.json() if answer.content else None
+    except (httpx.HTTPError, ValueError):
+        raise CannotStart(
+            f"No memsrv answers at {http.base_url}.", "Start it with 'memsrv serve', or name another one with --url."
+        ) from None
+    if not answer.is_success:
+        raise Refused(f"{body.get('message', 'The server refuses.')} {body.get('hint', '')}" if body else "The server refuses.")
+    return body
