@@ -7,13 +7,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import calibrations, now_micros, without_nul
 from memsrv.core.calibration import Calibration
 
 KEPT = 1000
+
+# Asked for every prompt, so it is put together only once.
+ROW = (
+    select(calibrations)
+    .where(calibrations.c.tenant == bindparam("tenant"), calibrations.c.model == bindparam("model"))
+    .with_for_update()
+)
 
 
 class SqlCalibrations:
@@ -45,8 +52,7 @@ def names(tenant: str, model: str) -> dict[str, str]:
 
 def row_of(connection: Connection, tenant: str, model: str) -> Row[Any] | None:
     """The row, held until the transaction ends."""
-    query = select(calibrations).filter_by(**names(tenant, model)).with_for_update()
-    return connection.execute(query).one_or_none()
+    return connection.execute(ROW, names(tenant, model)).one_or_none()
 
 
 def put(connection: Connection, tenant: str, model: str, new: Calibration) -> None:

@@ -1,0 +1,83 @@
+"""What is held of a session in memory never changes what a prompt begins with."""
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memsrv.adapters import outsets_sql
+from memsrv.adapters.database import Database
+from memsrv.adapters.outsets_sql import SqlOutsets
+from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.model import NewMessage, Outset, SessionKey
+
+KEY = SessionKey("acme", "talk")
+OPENING = 3
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 6)),
+        st.tuples(st.just("edit"), st.integers(0, 30)),
+        st.tuples(st.just("delete"), st.integers(0, 30)),
+        st.tuples(st.just("read"), st.integers(1, 8)),
+    ),
+    max_size=14,
+)
+
+
+def new(text: str) -> NewMessage:
+    return NewMessage(None, {"role": "user", "content": text}, None, None, text, ())
+
+
+@settings(max_examples=25, deadline=None)
+@given(STEPS)
+async def test_an_outset_is_what_one_that_holds_nothing_reads(steps):
+    with TemporaryDirectory() as folder:
+        database = await Database.open(Path(folder))
+        transcript, outsets, numbers = SqlTranscript(database), SqlOutsets(database), count()
+        await transcript.append(KEY, [new("first")])
+        try:
+            for step, value in [*steps, ("read", 4)]:
+                await done(transcript, step, value, numbers)
+                held, fresh = [await read(one, value if step == "read" else 4) for one in (outsets, SqlOutsets(database))]
+                assert held == fresh
+        finally:
+            await database.close()
+
+
+async def done(transcript: SqlTranscript, step: str, value: int, numbers: "count[int]") -> None:
+    if step == "append":
+        await transcript.append(KEY, [new(f"text {next(numbers)}") for _ in range(value)])
+    if step in {"edit", "delete"}:
+        there = await transcript.messages(1, limit=1000)
+        if not there:
+            return
+        id = there[value % len(there)].id
+        if step == "delete":
+            await transcript.delete(1, id)
+        else:
+            await transcript.replace(1, id, lambda old: replace(new(f"edited {next(numbers)}"), id=old.id))
+
+
+async def read(outsets: SqlOutsets, most: int) -> Outset:
+    return await outsets.read(KEY, newest=lambda session: most, opening=OPENING)
+
+
+@pytest.fixture
+async def database(tmp_path):
+    database = await Database.open(tmp_path)
+    yield database
+    await database.close()
+
+
+async def test_long_messages_are_not_held(database):
+    transcript, outsets = SqlTranscript(database), SqlOutsets(database)
+    await transcript.append(KEY, [new("short")])
+    await read(outsets, 4)
+    assert len(outsets._held) == 1
+    await transcript.append(KEY, [new("long " * outsets_sql.HELD_CHARS)])
+    assert len((await read(outsets, 4)).newest) == 2
+    assert len(outsets._held) == 0
