@@ -100,6 +100,11 @@ class Sessions(Protocol):
         """Sessions of a tenant (and owner) in order of name, after the given name."""
         ...
 
+    async def changed_last(self, *, limit: int) -> list[tuple[Scope, int]]:
+        """The own scopes of those sessions of all tenants that hold chunks and were changed last, the latest first, each with
+        the number of its chunks."""
+        ...
+
     async def counts(self, session_number: int) -> SessionCounts:
         """What the session holds."""
         ...

@@ -53,11 +53,14 @@ from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
 from memsrv.services.switching import Switching
+from memsrv.services.warming import Warming
 from memsrv.services.windows import ModelWindows
 from memsrv.services.writing import SummaryWriter, guard_by
 from memsrv.settings import Settings, endpoints
 
 MB = 2**20
+VECTOR_BYTES = 2048
+"""About what a chunk's vector takes in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,9 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
+    ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
+    ahead.start()
+    stack.push_async_callback(ahead.close)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     return Runtime(
         settings=settings,

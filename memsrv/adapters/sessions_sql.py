@@ -65,6 +65,14 @@ class SqlSessions:
             query = query.where(sessions.c.name > after)
         return await self._database.read(lambda connection: [session_of(row) for row in connection.execute(query)])
 
+    async def changed_last(self, *, limit: int) -> list[tuple[Scope, int]]:
+        """The scopes of the sessions with chunks that were changed last, the latest first, with their numbers of chunks."""
+        own = select(func.count()).where(chunks.c.session_number == sessions.c.number).correlate(sessions).scalar_subquery()
+        query = select(sessions.c.tenant, sessions.c.number, own).where(sessions.c.last_chunk > 0)
+        latest = query.order_by(sessions.c.changed_at.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(latest).all())
+        return [(Scope(tenant, (number,)), count) for tenant, number, count in rows]
+
     async def counts(self, session_number: int) -> SessionCounts:
         """What the session holds; `pending_index` counts the chunks that wait for their vectors."""
         of_session = {"session_number": session_number}

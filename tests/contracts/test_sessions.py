@@ -111,6 +111,19 @@ async def test_a_listing_goes_by_name_page_by_page(stores):
     assert await names(owner="ann", after=None, limit=3) == ["a", "b"]
 
 
+async def test_the_sessions_changed_last_come_first_with_their_chunks(stores, message):
+    early, late, silent = (SessionKey(tenant, "a") for tenant in ("acme", "other", "third"))
+    numbers = {}
+    for key, pieces in ((early, "abc"), (late, "de"), (silent, "")):
+        numbers[key] = (await stores.transcript.append(key, [message("x", pieces=list(pieces))])).session.number
+    assert await stores.sessions.changed_last(limit=9) == [
+        (Scope("other", (numbers[late],)), 2),
+        (Scope("acme", (numbers[early],)), 3),
+    ]
+    await stores.transcript.append(early, [message("y", pieces=["f"])])
+    assert await stores.sessions.changed_last(limit=1) == [(Scope("acme", (numbers[early],)), 4)]
+
+
 async def test_counts_tell_what_a_session_holds(stores, key, message):
     batch = [message("a", pieces=["a", "b", "c"]), message(""), message("d")]
     session = (await stores.transcript.append(key, batch)).session
