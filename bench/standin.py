@@ -24,11 +24,11 @@ COMMON_WEIGHT = 1.0
 class StandIn:
     """ports.Embedder without a model."""
 
-    fingerprint = "stand-in"
     dimension = DIMENSION
     cosine_scale: CosineScale | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, fingerprint: str = "stand-in") -> None:
+        self.fingerprint = fingerprint
         self._known: dict[str, np.ndarray] = {}
 
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
@@ -57,9 +57,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--fingerprint", default="stand-in", help="another one has every vector made anew")
     options = parser.parse_args()
     settings = load({"data_dir": options.data_dir, "port": options.port, "log_level": "warning"})
-    asyncio.run(run(settings, embedder=StandIn()))
+    asyncio.run(run(settings, embedder=StandIn(options.fingerprint)))
 
 
 if __name__ == "__main__":

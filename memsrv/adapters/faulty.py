@@ -1,8 +1,9 @@
 """Faults on request, for tests only: wrappers around ports that fail as they are told.
 
-They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (writes), index.query,
-after_transcript_commit, summarizer (every one, the built-in too). Behaviours: raise, delay:<ms>, return_zero_vector,
-return_nan_vector, kill9, none; of a summarizer return:<text> and raise_if_input_tokens_over:<n>.
+They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (before a write), index.written (after it),
+index.use (before a generation is opened), index.query, after_transcript_commit, summarizer (every one, the built-in too).
+Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none; of a summarizer return:<text> and
+raise_if_input_tokens_over:<n>.
 """
 
 import asyncio
@@ -15,10 +16,10 @@ import numpy as np
 
 from memsrv.core.summary import Count, Heading, Line, Summary, Task, rendered
 from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError, SummarizerDown
-from memsrv.model import Appended, CosineScale, Generation, NewMessage, PendingChunk, Scope, SessionKey
+from memsrv.model import Appended, CosineScale, Generation, Message, NewMessage, PendingChunk, Scope, SessionKey
 from memsrv.ports import Embedder, Scored, Summarizer, Transcript, VectorIndex
 
-TARGETS = frozenset({"embedder", "index", "index.query", "after_transcript_commit", "summarizer"})
+TARGETS = frozenset({"embedder", "index", "index.written", "index.use", "index.query", "after_transcript_commit", "summarizer"})
 BEHAVIOURS = (
     "raise",
     "return",
@@ -135,15 +136,18 @@ class FaultyVectors:
         self._faults = faults
 
     async def use(self, generation: Generation, dimension: int) -> None:
+        await self._faults.strike("index.use", IndexDown)
         await self._inner.use(generation, dimension)
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         await self._faults.strike("index", IndexDown)
         await self._inner.put(chunks, vectors)
+        await self._faults.strike("index.written", IndexDown)
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
         await self._faults.strike("index", IndexDown)
         await self._inner.remove(chunk_numbers)
+        await self._faults.strike("index.written", IndexDown)
 
     async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         await self._faults.strike("index.query", IndexDown)
@@ -169,6 +173,15 @@ class FaultyTranscript:
         appended = await self._inner.append(key, messages, idempotency_key=idempotency_key, request_digest=request_digest)
         await self._faults.strike("after_transcript_commit", MemsrvError)
         return appended
+
+    async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
+        replaced = await self._inner.replace(session_number, id, revise)
+        await self._faults.strike("after_transcript_commit", MemsrvError)
+        return replaced
+
+    async def delete(self, session_number: int, id: str) -> None:
+        await self._inner.delete(session_number, id)
+        await self._faults.strike("after_transcript_commit", MemsrvError)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
