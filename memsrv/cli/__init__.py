@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from memsrv import __version__, evaluate
-from memsrv.cli import explaining, serving
+from memsrv.cli import asking, explaining, serving
 from memsrv.cli.remote import Refused
 from memsrv.errors import MemsrvError, SettingsError
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
-for commands in (serving, explaining):
+for commands in (serving, explaining, asking):
     commands.add_to(app)
 app.add_typer(evaluate.app)
 

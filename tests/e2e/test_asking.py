@@ -1,0 +1,47 @@
+"""`memsrv sessions` and `memsrv ask`, against the real server."""
+
+import json
+
+import pytest
+
+from tests.test_cli import memsrv
+
+SAID = "[bold]My[/bold] spare key is under the blue flowerpot."
+
+
+@pytest.fixture
+def told(serve):
+    """Runs a command against a server that holds a session or two."""
+    server = serve()
+    for name in ("anna", "telegram/b"):
+        server.http.put(f"/context/{name.replace('/', '%2F')}", json={"owner": "ann" if name == "anna" else "ben"})
+    server.http.post("/context/anna/messages?wait_ms=30000", json={"role": "user", "content": SAID})
+    return lambda *words: memsrv(*words, "--url", server.address)
+
+
+def test_sessions_are_listed_by_name_and_owner(told):
+    assert [one["session"] for one in json.loads(told("sessions", "--json").stdout)] == ["anna", "telegram/b"]
+    assert [one["session"] for one in json.loads(told("sessions", "--json", "--owner", "ben").stdout)] == ["telegram/b"]
+    assert [one["session"] for one in json.loads(told("sessions", "--json", "--limit", "1").stdout)] == ["anna"]
+    assert "telegram/b" in told("sessions").stdout
+
+
+def test_what_is_recalled_is_told_with_its_score_as_it_was_said(told):
+    [hit] = json.loads(told("ask", "anna", "where is the key?", "--json").stdout)["recall"]
+    assert hit["text"] == SAID
+    table = told("ask", "anna", "where is the key?").stdout
+    assert "[bold]My[/bold] spare key" in table
+    assert f"{hit['score']:.3f}" in table
+
+
+def test_a_refusal_is_one_line_and_exit_status_1(told):
+    done = told("ask", "nobody", "x")
+    assert done.returncode == 1
+    assert done.stderr.startswith("memsrv: There is no session 'nobody'.")
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_a_server_the_hint_says_how_to_start_one():
+    done = memsrv("sessions", "--url", "http://127.0.0.1:9")
+    assert done.returncode == 3
+    assert "memsrv serve" in done.stderr
