@@ -1,0 +1,138 @@
+"""The client for programs that wait for each answer."""
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+
+import httpx
+
+from memsrv.client import calls, wire
+from memsrv.client.calls import Call
+from memsrv.client.methods import Method
+from memsrv.client.shapes import Listed, Page
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Memory:
+    """One memsrv server.
+
+        with Memory("http://127.0.0.1:8000", key="...") as memory:
+            anna = memory.session("anna")
+            anna.add("My spare key is under the blue flowerpot.")
+            prompt = anna.prompt("Where is the key?", budget=1000)
+
+    Threads may share it. `transport` takes the place of the network, for tests or for a proxy. Raises ValueError for an
+    address or key that cannot be used; its calls raise Refused.
+    """
+
+    def __init__(
+        self,
+        url: str = wire.DEFAULT_URL,
+        *,
+        key: str | None = None,
+        timeout_s: float = 60.0,
+        tries: int = 5,
+        backoff_s: float = 0.2,
+        transport: httpx.BaseTransport | None = None,
+    ):
+        wire.checked(url, key)
+        self._wire = wire.Wire(url, key, timeout_s, tries, backoff_s)
+        self._http = httpx.Client(transport=transport, **self._wire.client())
+
+    def session(self, name: str) -> "Session":
+        """A handle for the session of this name; the server is not asked, and the session need not be there yet."""
+        return Session(self, name)
+
+    def sessions(self, *, owner: str | None = None, page: int = 100) -> Iterator[Listed]:
+        """Walk over the sessions (of one owner), in order of name."""
+        return self.walk(calls.sessions(owner=owner, page=page))
+
+    def send(self, call: Call[T]) -> T:
+        """The answer to a call, tried again where that can help. Raises Refused."""
+        answer: T = self._wire.blocking(call)(self._once, call)
+        return answer
+
+    def walk(self, call: Call[Page[T]]) -> Iterator[T]:
+        """The items of a list, a page at a time."""
+        page = self.send(call)
+        yield from page.items
+        while page.next is not None:
+            page = self.send(call.after(page.next))
+            yield from page.items
+
+    def _once(self, call: Call[T]) -> T:
+        try:
+            answer = self._http.request(**wire.request(call))
+        except httpx.HTTPError as error:
+            raise wire.lost(self._wire.url, error) from None
+        return wire.read(call, answer)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+
+class Verb(Method[P, Call[T]]):
+    """A call as a method of a session."""
+
+    @overload
+    def __get__(self, at: None, owner: type) -> Callable[Concatenate[str, P], Call[T]]: ...
+    @overload
+    def __get__(self, at: "Session", owner: type) -> Callable[P, T]: ...
+    def __get__(self, at: "Session | None", owner: type) -> Any:
+        return self.make if at is None else self.bound(at.name, at.memory.send)
+
+
+class Walk(Method[P, Call[Page[T]]]):
+    """A call for a page as a method of a session that walks over all pages."""
+
+    @overload
+    def __get__(self, at: None, owner: type) -> Callable[Concatenate[str, P], Call[Page[T]]]: ...
+    @overload
+    def __get__(self, at: "Session", owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, at: "Session | None", owner: type) -> Any:
+        return self.make if at is None else self.bound(at.name, at.memory.walk)
+
+
+class Session:
+    """One session. What each method takes and gives is written in `memsrv.client.calls`."""
+
+    def __init__(self, memory: Memory, name: str):
+        self.memory = memory
+        self.name = name
+
+    add = Verb(calls.add)
+    messages = Walk(calls.messages)
+    message = Verb(calls.message)
+    edit = Verb(calls.edit)
+    delete = Verb(calls.delete)
+    prompt = Verb(calls.prompt)
+    recall = Verb(calls.recall)
+    receipts = Verb(calls.receipts)
+    usage = Verb(calls.usage)
+    state = Verb(calls.state)
+    put_settings = Verb(calls.put_settings)
+    patch_settings = Verb(calls.patch_settings)
+    meta = Verb(calls.meta)
+    put_meta = Verb(calls.put_meta)
+    patch_meta = Verb(calls.patch_meta)
+    pins = Verb(calls.pins)
+    pin = Verb(calls.pin)
+    unpin = Verb(calls.unpin)
+    suggested_pins = Verb(calls.suggested_pins)
+    summaries = Walk(calls.summaries)
+    summary = Verb(calls.summary)
+    restore = Verb(calls.restore)
+    compact = Verb(calls.compact)
+    mode = Verb(calls.mode)
+    switch_mode = Verb(calls.switch_mode)
+    handoff = Verb(calls.handoff)
+    forget = Verb(calls.forget)

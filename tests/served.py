@@ -1,0 +1,63 @@
+"""The real server, as a process of its own, over real HTTP."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+
+START_S = 60
+
+
+class Served:
+    """A running `memsrv serve`."""
+
+    def __init__(self, data_dir: Path, **environ: str):
+        self.lines: list[str] = []
+        command = [sys.executable, "-m", "memsrv", "serve", "--port", "0", "--data-dir", str(data_dir)]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=inherited | environ)
+        self._listening = threading.Event()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.address = ""
+        if not self._listening.wait(START_S) or not self.address:
+            self.kill()
+            raise AssertionError("the server did not start: " + "".join(self.lines[-5:]))
+        self.http = httpx.Client(base_url=self.address, timeout=60, trust_env=False)
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if found := re.search(r"memsrv listens on (http://\S+)", line):
+                self.address = found[1]
+                self._listening.set()
+        self._listening.set()
+
+    def stop(self, what: signal.Signals = signal.SIGTERM) -> int:
+        """End it by a signal; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(what)
+        status = self.process.wait(30)
+        self._reader.join()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        if hasattr(self, "http"):
+            self.http.close()
+        return status
+
+    def kill(self) -> None:
+        self.stop(signal.SIGKILL)
+
+    def wait_indexed(self, session: str) -> None:
+        """Post nothing, wait until the session has no message without vectors."""
+        for _ in range(600):
+            if not self.http.get(f"/context/{session}").json()["pending_index"]:
+                return
+            threading.Event().wait(0.1)
+        raise AssertionError("indexing did not finish")
