@@ -1,17 +1,17 @@
 """The real app over real parts, in this process; every test uses sessions of its own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from memsrv.adapters.embedder_bundled import BundledEmbedder
+from memsrv.client import Memory
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.wiring import Runtime, opened
-
-KEYS = {"red": "key-of-the-red-tenant", "blue": "key-of-the-blue-tenant"}
+from tests.served import KEYS, RED, Served
 
 
 def client_of(runtime: Runtime, **options) -> httpx.AsyncClient:
@@ -51,3 +51,19 @@ async def tenants(tmp_path_factory) -> AsyncIterator[dict[str, httpx.AsyncClient
         yield clients
         for client in clients.values():
             await client.aclose()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[Served]:
+    """A server with keys, in a process of its own."""
+    keys = ",".join(f"{tenant}={key}" for tenant, key in KEYS.items())
+    served = Served(tmp_path_factory.mktemp("server"), MEMSRV_KEYS=keys)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def memory(server) -> Iterator[Memory]:
+    """A client of that server; every test uses sessions of its own."""
+    with Memory(server.address, key=RED) as memory:
+        yield memory

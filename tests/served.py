@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx
 
 START_S = 60
+RED, BLUE = "key-of-the-red-tenant", "key-of-the-blue-tenant"
+KEYS = {"red": RED, "blue": BLUE}
 
 
 class Served:

@@ -22,14 +22,21 @@ class Refused(Exception):
     """The server's answer is no."""
 
 
-def server(*, url: str | None, key: str | None) -> httpx.Client:
-    """A client of the server that the settings describe, or of the one at `url`; of several keys the first is taken."""
+def place(*, url: str | None, key: str | None) -> tuple[str, str]:
+    """Address and key of the server that the settings describe, or of the one at `url`; of several keys the first is taken,
+    and with none it is empty."""
     ours = settings.load({})
     host = f"[{ours.host}]" if ":" in ours.host else ours.host
     known = next((secret.get_secret_value() for secret in ours.keys.values()), "")
-    headers = {"authorization": f"Bearer {key or known}"} if key or known else {}
+    return url or f"http://{host}:{ours.port}", key or known
+
+
+def server(*, url: str | None, key: str | None) -> httpx.Client:
+    """A client of that server."""
+    address, known = place(url=url, key=key)
+    headers = {"authorization": f"Bearer {known}"} if known else {}
     try:
-        return httpx.Client(base_url=url or f"http://{host}:{ours.port}", headers=headers, timeout=WAIT_S, trust_env=False)
+        return httpx.Client(base_url=address, headers=headers, timeout=WAIT_S, trust_env=False)
     except (httpx.InvalidURL, ValueError):
         raise SettingsError("The --url or --key cannot be used.") from None
 

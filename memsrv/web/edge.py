@@ -77,9 +77,9 @@ class Edge:
             raise ForeignHost("This server has no keys and is asked by a name that is not loopback.")
         if not self._keys:
             return DEFAULT_TENANT
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        found = [tenant for tenant, key in self._keys.items() if hmac.compare_digest(key, given.strip().encode())]
-        if found and scheme.lower() == "bearer":
+        given = bearer_of(Headers(scope=scope)).encode()
+        found = [tenant for tenant, key in self._keys.items() if hmac.compare_digest(key, given)]
+        if found:
             return found[0]
         if scope["path"] in OPEN_PATHS:
             return DEFAULT_TENANT
@@ -88,8 +88,18 @@ class Edge:
 
 def host_of(scope: Scope) -> str:
     """The name that the request came by, without the port."""
-    host = Headers(scope=scope).get("host", "").lower()
+    return name_of_host(Headers(scope=scope).get("host", "").lower())
+
+
+def name_of_host(host: str) -> str:
+    """`name` of `name:port`."""
     return host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+
+
+def bearer_of(headers: Headers) -> str:
+    """The key that a request brings, empty if it brings none."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 class Limited:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memsrv.client import AsyncMemory, AsyncSession, Conflict, Denied, Invalid, Memory, NotFound, Session, Unreachable, calls
-from tests.client.conftest import KEY
+from tests.served import RED
 
 SAID = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
@@ -163,7 +163,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_once(url):
 
 
 async def test_the_same_works_in_an_event_loop(server):
-    async with AsyncMemory(server.address, key=KEY) as memory:
+    async with AsyncMemory(server.address, key=RED) as memory:
         ada = memory.session("async")
         await asyncio.gather(*(ada.add(f"remark {n}") for n in range(5)))
         assert (await ada.prompt("remark", budget=500)).total_tokens <= 500

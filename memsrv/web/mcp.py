@@ -1,0 +1,82 @@
+"""`/mcp`: the tools and resources of memsrv.mcp, as a part of the server.
+
+They ask this same app, in this process, with the key of whoever asked: so keys, tenants, limits and refusals are those of the
+routes, without a second copy of any of them.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import httpx
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memsrv.client import AsyncMemory
+from memsrv.errors import ForeignHost
+from memsrv.web.edge import LOOPBACK_NAMES, bearer_of, name_of_host
+
+if TYPE_CHECKING:  # it takes a while to load
+    from memsrv.mcp.serving import Visit
+
+INSIDE = "http://127.0.0.1"
+SESSION_HEADER = "x-memory-session"
+
+
+class Door:
+    """The route's end: open from the app's start to its end."""
+
+    def __init__(self, *, keyed: bool, any_host: bool, max_body_bytes: int):
+        self._keyed, self._any_host, self._max_body_bytes = keyed, any_host, max_body_bytes
+        self._memories: dict[str, AsyncMemory] = {}
+        self._app: FastAPI | None = None
+        self._part: ASGIApp | None = None
+
+    @asynccontextmanager
+    async def opened(self, app: FastAPI) -> AsyncIterator[None]:
+        """The app's lifespan."""
+        from memsrv.mcp.serving import over_http
+
+        self._app = app
+        async with over_http(self._visit, max_body_bytes=self._max_body_bytes) as self._part:
+            yield
+        for memory in self._memories.values():
+            await memory.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origin = Headers(scope=scope).get("origin")
+        if origin is not None and not self._any_host and name_of_host(origin.partition("://")[2].lower()) not in LOOPBACK_NAMES:
+            raise ForeignHost("This server has no keys, and a web page of another name asks it.")
+        assert self._part is not None
+        await self._part(scope, receive, send)
+
+    def _visit(self, request: Request | None) -> "Visit":
+        from memsrv.mcp.serving import Visit
+
+        assert request is not None
+        session = request.headers.get(SESSION_HEADER)
+        return Visit(self._memory(bearer_of(request.headers) if self._keyed else ""), unquote(session) if session else None)
+
+    def _memory(self, key: str) -> AsyncMemory:
+        """One for each key; the edge has let through only those that are known."""
+        assert self._app is not None
+        if key not in self._memories:
+            transport = httpx.ASGITransport(self._app)
+            self._memories[key] = AsyncMemory(INSIDE, key=key or None, transport=transport)
+        return self._memories[key]
+
+
+class DoorRoute(Route):
+    """POST only: nothing is kept between requests, so there is no stream to GET and no session to DELETE."""
+
+    def __init__(self, door: Door):
+        super().__init__("/mcp", endpoint=door, methods=["POST"], include_in_schema=False)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As any route does, and name the route for the log line and the counters."""
+        match, found = super().matches(scope)
+        return match, {**found, "route": self}
