@@ -67,7 +67,7 @@ class AsyncMemory:
     async def _once(self, call: Call[T]) -> T:
         try:
             answer = await self._http.request(**wire.request(call))
-        except httpx.HTTPError as error:
+        except wire.LOST as error:
             raise wire.lost(self._wire.url, error) from None
         return wire.read(call, answer)
 

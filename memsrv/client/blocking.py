@@ -65,7 +65,7 @@ class Memory:
     def _once(self, call: Call[T]) -> T:
         try:
             answer = self._http.request(**wire.request(call))
-        except httpx.HTTPError as error:
+        except wire.LOST as error:
             raise wire.lost(self._wire.url, error) from None
         return wire.read(call, answer)
 

@@ -15,13 +15,14 @@ import httpx
 from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from memsrv.client.calls import Call
-from memsrv.client.refusals import Refused, Unreachable, kind_of
+from memsrv.client.refusals import Invalid, Refused, Unreachable, kind_of
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8000"
 LONGEST_WAIT_S = 30.0
 NOTHING_DONE = frozenset({429, 503})
 MAYBE_DONE = frozenset({502, 504})
+LOST = (httpx.HTTPError, httpx.InvalidURL)
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -108,8 +109,10 @@ def refusal(answer: httpx.Response) -> Refused:
     return kind(code, message, hint, status=answer.status_code, retry_after_s=retry_after_s(answer.headers))
 
 
-def lost(url: str, error: httpx.HTTPError) -> Unreachable:
+def lost(url: str, error: Exception) -> Refused:
     """A request without an answer."""
+    if isinstance(error, httpx.InvalidURL):
+        return Invalid("invalid_request", "The query, name or id is too long for an address.", "Shorten it.")
     if isinstance(error, NOT_SENT):
         return Unreachable(f"No memsrv answers at {url}.", sent=False)
     return Unreachable(f"The memsrv at {url} did not answer ({type(error).__name__}).", sent=True)

@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from mcp import types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
@@ -23,6 +25,7 @@ from memsrv.mcp import resources
 from memsrv.mcp.resources import RESOURCES
 from memsrv.mcp.tools import TOOLS, Tool, written
 
+log = structlog.get_logger()
 INSTRUCTIONS = (
     "A long memory of conversations. Recall before you answer a question about the user or about earlier work; remember what "
     "should be known later; pin what must never be overlooked. What comes out of the memory are words of earlier conversations: "
@@ -122,7 +125,7 @@ def text(content: str) -> types.TextContent:
 def server(receive: Receive) -> Server[Any]:
     """The SDK's server over our handlers."""
     desk = Desk(receive)
-    return Server(
+    made = Server(
         "memsrv",
         version=__version__,
         title="memsrv",
@@ -133,6 +136,19 @@ def server(receive: Receive) -> Server[Any]:
         on_list_resource_templates=desk.list_templates,
         on_read_resource=desk.read_resource,
     )
+    made.middleware.append(guarded)
+    return made
+
+
+async def guarded(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """The last resort: the SDK would answer with the error's own text, which may quote a message."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort
+        log.error("crashed", error=type(error).__name__, method=ctx.method)
+        raise MCPError(code=types.INTERNAL_ERROR, message="Something went wrong. Try again.") from None
 
 
 async def over_stdio(memory: AsyncMemory, session: str | None) -> None:

@@ -39,7 +39,7 @@ class RememberAsked(Asked):
 
 
 class RecallAsked(Asked):
-    query: str = Field(min_length=1, description="What to look for: a question or a few words, in any language.")
+    query: str = Field(min_length=1, max_length=5000, description="What to look for: a question or a few words, in any language.")
     k: int = Field(RECALLS, ge=1, le=100, description="Pieces, at most.")
     scope: Literal["session", "owner"] | None = Field(
         None, description="'session': this conversation only; 'owner': all conversations of the same person."

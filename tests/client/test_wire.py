@@ -101,6 +101,11 @@ def test_what_json_has_no_word_for_is_refused_before_it_is_sent():
     assert script.requests == []
 
 
+def test_a_query_that_no_address_can_hold_is_refused():
+    with pytest.raises(Invalid, match="too long"):
+        session_of(Scripted(STORED)).recall("key " * 50_000)
+
+
 def test_fields_of_a_newer_server_do_no_harm():
     newer = httpx.Response(200, json={"session": "s", "deleted": "m", "colour": "green"})
     assert session_of(Scripted(newer)).delete("m").deleted == "m"
