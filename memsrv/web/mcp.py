@@ -4,9 +4,10 @@ They ask this same app, in this process, with the key of whoever asked: so keys,
 routes, without a second copy of any of them.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import httpx
@@ -28,22 +29,24 @@ SESSION_HEADER = "x-memory-session"
 
 
 class Door:
-    """The route's end: open from the app's start to its end."""
+    """The route's end: open from its first request, for what serves it takes half a second to load, to the app's end."""
 
     def __init__(self, *, keyed: bool, any_host: bool, max_body_bytes: int):
         self._keyed, self._any_host, self._max_body_bytes = keyed, any_host, max_body_bytes
         self._memories: dict[str, AsyncMemory] = {}
         self._app: FastAPI | None = None
-        self._part: ASGIApp | None = None
+        self._closing = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._part: asyncio.Future[ASGIApp] | None = None
 
     @asynccontextmanager
     async def opened(self, app: FastAPI) -> AsyncIterator[None]:
         """The app's lifespan."""
-        from memsrv.mcp.serving import over_http
-
         self._app = app
-        async with over_http(self._visit, max_body_bytes=self._max_body_bytes) as self._part:
-            yield
+        yield
+        self._closing.set()
+        if self._serving:
+            await asyncio.wait([self._serving])
         for memory in self._memories.values():
             await memory.close()
 
@@ -51,8 +54,26 @@ class Door:
         origin = Headers(scope=scope).get("origin")
         if origin is not None and not self._any_host and name_of_host(origin.partition("://")[2].lower()) not in LOOPBACK_NAMES:
             raise ForeignHost("This server has no keys, and a web page of another name asks it.")
-        assert self._part is not None
-        await self._part(scope, receive, send)
+        part = await self._opened_part()
+        await part(scope, receive, send)
+
+    async def _opened_part(self) -> ASGIApp:
+        if self._part is None or self._serving is None:
+            self._part = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._part), name="mcp")
+        either: set[asyncio.Future[Any]] = {self._part, self._serving}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if self._serving.done():
+            self._serving.result()
+        return self._part.result()
+
+    async def _serve(self, part: "asyncio.Future[ASGIApp]") -> None:
+        """One task opens and closes it: the SDK asks for that."""
+        from memsrv.mcp.serving import over_http
+
+        async with over_http(self._visit, max_body_bytes=self._max_body_bytes) as app:
+            part.set_result(app)
+            await self._closing.wait()
 
     def _visit(self, request: Request | None) -> "Visit":
         from memsrv.mcp.serving import Visit
