@@ -62,8 +62,16 @@ def server(tmp_path_factory) -> Iterator[Served]:
     served.stop()
 
 
+@pytest.fixture(scope="session")
+def open_server(tmp_path_factory) -> Iterator[Served]:
+    """One without keys."""
+    served = Served(tmp_path_factory.mktemp("open"))
+    yield served
+    served.stop()
+
+
 @pytest.fixture
 def memory(server) -> Iterator[Memory]:
-    """A client of that server; every test uses sessions of its own."""
+    """A client of the server with keys; every test uses sessions of its own."""
     with Memory(server.address, key=RED) as memory:
         yield memory

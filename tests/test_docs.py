@@ -11,7 +11,6 @@ import pytest
 from memsrv.client.blocking import Session, Verb, Walk
 from memsrv.mcp.resources import RESOURCES
 from memsrv.mcp.tools import TOOLS
-from tests.served import Served
 
 ROOT = Path(__file__).parent.parent
 ADDRESS = "http://127.0.0.1:8000"
@@ -28,17 +27,9 @@ def examples() -> list[str]:
     return ["\n".join(lines), *re.findall(r"```python\n(.*?)```", text_of("docs/client.md"), re.DOTALL)]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """A server without keys, as the examples mean it."""
-    served = Served(tmp_path_factory.mktemp("docs"))
-    yield served.address
-    served.stop()
-
-
 @pytest.mark.parametrize("example", examples(), ids=lambda example: re.sub(r"\W+", " ", example)[:60])
-def test_an_example_runs(address, example):
-    code = example.replace(ADDRESS, address)
+def test_an_example_runs(open_server, example):
+    code = example.replace(ADDRESS, open_server.address)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 

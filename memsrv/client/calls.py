@@ -111,14 +111,16 @@ def add(
     """Store one message or several, all or none; they are durable when this answers.
 
     A message is a mapping in OpenAI's shape (with `id`, `sent_at`, `metadata` if you like), or a text, which is said by
-    `role`. `wait_ms` waits so long until they can be recalled. The call has a key of its own, so a repeated try stores
-    nothing twice; give an `idempotency_key` (or each message an `id`) for the same across restarts of your program.
+    `role`. `wait_ms` waits so long until they can be recalled. One without an `id` gets one, so that a repeated try stores
+    nothing twice; for the same across restarts of your program give ids of your own, or an `idempotency_key`.
     """
     many = [messages] if isinstance(messages, str | Mapping) else list(messages)
-    body = {"messages": [{"role": role, "content": one} if isinstance(one, str) else one for one in many]}
-    call = send("POST", path_of(session, "messages"), body, reading(Appended))
-    key = idempotency_key or uuid.uuid4().hex
-    return replace(call, params=given({"wait_ms": wait_ms or None}), headers={**call.headers, "idempotency-key": key})
+    whole = [{"role": role, "content": one} if isinstance(one, str) else one for one in many]
+    if idempotency_key is None:
+        whole = [{"id": uuid.uuid4().hex, **one} for one in whole]
+    call = send("POST", path_of(session, "messages"), {"messages": whole}, reading(Appended))
+    headers = {**call.headers, **given({"idempotency-key": idempotency_key})}
+    return replace(call, params=given({"wait_ms": wait_ms or None}), headers=headers)
 
 
 def messages(session: str, /, *, after: int = 0, before: int | None = None, page: int = 100) -> Call[Page[Message]]:

@@ -1,5 +1,7 @@
 """Tries: what is sent again, what is not, and what is told in the end."""
 
+import json
+
 import httpx
 import pytest
 
@@ -21,11 +23,20 @@ def session_of(script, **options):
 @pytest.mark.parametrize(
     "first", [httpx.ConnectError("no"), LOST, refused(429), refused(503), httpx.Response(502, text="bad gateway")]
 )
-def test_an_add_is_tried_again_with_the_same_key_and_body(first):
+def test_an_add_is_tried_again_with_the_same_ids(first):
     script = Scripted(first, STORED)
     assert session_of(script).add("hello").messages[0].created
     once, again = script.requests
-    assert once.headers["idempotency-key"] == again.headers["idempotency-key"]
+    assert once.content == again.content
+    assert json.loads(once.content)["messages"][0]["id"]
+
+
+def test_an_idempotency_key_is_sent_with_the_same_bytes_from_call_to_call():
+    script = Scripted(STORED)
+    for _ in range(2):
+        session_of(script).add("hello", idempotency_key="k1")
+    once, again = script.requests
+    assert once.headers["idempotency-key"] == again.headers["idempotency-key"] == "k1"
     assert once.content == again.content
 
 

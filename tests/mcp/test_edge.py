@@ -23,14 +23,6 @@ def test_nothing_is_kept_so_there_is_nothing_to_get(server):
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
 
 
-@pytest.fixture(scope="module")
-def open_server(tmp_path_factory):
-    """A server without keys."""
-    served = Served(tmp_path_factory.mktemp("open"))
-    yield served
-    served.stop()
-
-
 @pytest.mark.parametrize(
     "foreign",
     [{"host": "evil.example"}, {"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://localhost.evil"}],
