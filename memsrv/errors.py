@@ -5,8 +5,8 @@
     │   ├── BadJson 400 bad_json            │   ├── SessionNotFound 404 session_not_found
     │   ├── UnknownField 422 unknown_field  │   ├── MessageNotFound 404 message_not_found
     │   ├── BadSessionName 422 ...          │   ├── PinNotFound 404 pin_not_found
-    │   └── BudgetTooSmall 422 ...          │   ├── SummaryNotFound 404 summary_not_found
-    │                                       │   └── ReceiptNotFound 404 receipt_not_found
+    │   ├── BudgetTooSmall 422 ...          │   ├── SummaryNotFound 404 summary_not_found
+    │   └── BadExport 422 bad_export        │   └── ReceiptNotFound 404 receipt_not_found
     ├── Unauthorized 401 unauthorized       ├── MessageConflict 409 message_conflict
     ├── ForeignHost 403 foreign_host        ├── IdempotencyConflict 409 idempotency_conflict
     ├── BodyTooLarge 413 body_too_large     ├── SummaryConflict 409 summary_conflict
@@ -79,6 +79,13 @@ class BudgetTooSmall(BadRequest):
             f"Ask with a budget of at least {smallest_tokens} tokens.",
         )
         self.smallest_tokens = smallest_tokens
+
+
+class BadExport(BadRequest):
+    """A file or body to import that cannot be read, or not to its end."""
+
+    code, status = "bad_export", 422
+    hint = "Take an export of a program that docs/import.md names, or JSON Lines of 'memsrv export'."
 
 
 class Unauthorized(MemsrvError):

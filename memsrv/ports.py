@@ -63,6 +63,10 @@ class Transcript(Protocol):
         """One message by its id, else MessageNotFound."""
         ...
 
+    async def found(self, session_number: int, ids: Sequence[str]) -> dict[str, Message]:
+        """Those of these messages that are there, by id."""
+        ...
+
     async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place: same id and position, chunks made anew, unindexed again, the
         snapshots that covered it stale. Read, revised and stored with no other write in between; `revise` is pure, may

@@ -49,6 +49,7 @@ from memsrv.services.calibration import Calibrator
 from memsrv.services.compaction import Compaction
 from memsrv.services.gates import Gates
 from memsrv.services.handoff import Handoffs
+from memsrv.services.importing import Importing
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
@@ -88,6 +89,7 @@ class Runtime:
     embedder: Embedder
     indexer: Indexer
     ingest: Ingest
+    importing: Importing
     writer: SummaryWriter
     compaction: Compaction
     switching: Switching
@@ -185,6 +187,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
     ahead.start()
     stack.push_async_callback(ahead.close)
+    ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     return Runtime(
         settings=settings,
@@ -197,7 +200,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         queue=queue,
         embedder=embedder,
         indexer=indexer,
-        ingest=Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes),
+        ingest=ingest,
+        importing=Importing(ingest, transcript, sessions),
         writer=writer,
         compaction=compaction,
         handoffs=handoffs,

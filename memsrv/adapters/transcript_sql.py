@@ -35,6 +35,7 @@ from memsrv.adapters.sessions_sql import drop_receipts, session_of, session_row
 from memsrv.adapters.transcript_rows import (
     CHUNKS,
     LAST,
+    MESSAGES,
     NEWEST_FIRST,
     OLDEST_FIRST,
     chunk_of,
@@ -82,6 +83,20 @@ class SqlTranscript:
     async def message(self, session_number: int, id: str) -> Message:
         """One message by its id, else MessageNotFound."""
         return await self._database.read(lambda connection: message_of(message_row(connection, session_number, id)))
+
+    async def found(self, session_number: int, ids: Sequence[str]) -> dict[str, Message]:
+        """Those of these messages that are there, by id."""
+
+        def run(connection: Connection) -> dict[str, Message]:
+            return {
+                message.id: message
+                for part in slices(ids)
+                for message in map(
+                    message_of, connection.execute(MESSAGES.where(messages.c.id.in_(part)), {"session_number": session_number})
+                )
+            }
+
+        return await self._database.read(run)
 
     async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place. Without a `sent_at` the old one stays. Raises MessageNotFound."""

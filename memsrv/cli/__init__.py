@@ -1,4 +1,5 @@
-"""The command line, a module for each kind of work: serving, explaining, connecting, and `memsrv.evaluate`.
+"""The command line, a module for each kind of work: serving, explaining, asking, connecting, importing, exporting, and
+`memsrv.evaluate`.
 
 Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or settings, 3 could not start.
 """
@@ -9,12 +10,12 @@ from typing import Annotated
 import typer
 
 from memsrv import __version__, evaluate
-from memsrv.cli import asking, connecting, explaining, serving
+from memsrv.cli import asking, connecting, explaining, exporting, importing, serving
 from memsrv.cli.remote import Refused
 from memsrv.errors import MemsrvError, SettingsError
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
-for commands in (serving, explaining, asking, connecting):
+for commands in (serving, explaining, asking, connecting, importing, exporting):
     commands.add_to(app)
 app.add_typer(evaluate.app)
 

@@ -19,7 +19,12 @@ Body = Mapping[str, Any]
 
 
 class Refused(Exception):
-    """The server's answer is no."""
+    """The server's answer is no. `wait_s` is how long it asks to wait before the next try, 0 if that is no use."""
+
+    def __init__(self, text: str, status: int = 0, wait_s: float = 0.0):
+        super().__init__(text)
+        self.status = status
+        self.wait_s = wait_s
 
 
 def place(*, url: str | None, key: str | None) -> tuple[str, str]:
@@ -56,5 +61,11 @@ def ask(http: httpx.Client, path: str, *, method: str = "GET", **options: Any) -
             f"No memsrv answers at {http.base_url}.", "Start it with 'memsrv serve', or name another one with --url."
         ) from None
     if not answer.is_success:
-        raise Refused(f"{body.get('message', 'The server refuses.')} {body.get('hint', '')}" if body else "The server refuses.")
+        text = f"{body.get('message', 'The server refuses.')} {body.get('hint', '')}" if body else "The server refuses."
+        raise Refused(text, answer.status_code, seconds(answer.headers.get("retry-after", "")))
     return body
+
+
+def seconds(written: str) -> float:
+    """What a header says in seconds; 0 if it says nothing that can be waited for."""
+    return float(written) if written.isdigit() else 0.0

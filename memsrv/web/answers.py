@@ -36,6 +36,34 @@ class MessagesOut(BaseModel):
     next: int | None = Field(description="The `after` of the next page.")
 
 
+class ImportedSessionOut(BaseModel):
+    """What became of one session."""
+
+    session: str
+    source: str = Field(description="The program that wrote the conversation.")
+    title: str
+    stored: int
+    already_there: int
+    conflicts: int = Field(description="Messages that say something else than what is stored under their id, which stays.")
+    changed: list[str] = Field(description="Their ids, the first 100.")
+    skipped: int
+
+
+class SkippedOut(BaseModel):
+    why: str
+    count: int
+    places: list[str] = Field(description="The first of them.")
+
+
+class ImportOut(BaseModel):
+    conversations: int
+    stored: int
+    already_there: int
+    conflicts: int
+    skipped: list[SkippedOut]
+    sessions: list[ImportedSessionOut]
+
+
 class RecallOut(BaseModel):
     """A recalled piece of a message."""
 

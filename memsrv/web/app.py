@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
-from memsrv.web import failures, handoff, mcp, messages, ops, prompts, sessions, summaries, usage
+from memsrv.web import failures, handoff, mcp, messages, ops, prompts, sessions, summaries, transfer, usage
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from memsrv.wiring import Runtime
@@ -25,7 +25,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         lifespan=door.opened,
     )
     app.state.runtime, app.state.metrics = runtime, metrics
-    for part in (messages, prompts, usage, summaries, handoff, sessions):
+    for part in (messages, prompts, usage, summaries, handoff, sessions, transfer):
         app.include_router(part.router)
     app.include_router(ops.router)
     app.router.routes.append(mcp.DoorRoute(door))

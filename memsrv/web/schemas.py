@@ -307,6 +307,19 @@ class PinIn(Body):
     kind: Literal["fact", "decision", "constraint"] = "fact"
 
 
+class ExportedPinIn(PinIn):
+    kind: Literal["fact", "decision", "constraint", "handoff"] = "fact"  # type: ignore[assignment]
+
+
+class StateIn(Body):
+    """What an exported session has beside its messages."""
+
+    owner: Name | None = None
+    settings: SessionIn = SessionIn()
+    meta: MetaIn | None = None
+    pins: list[ExportedPinIn] = []
+
+
 class CompactIn(Body):
     keep: int | None = Field(None, ge=0, le=100_000, description="Messages that stay; 0 summarises everything so far.")
 

@@ -357,3 +357,14 @@ async def test_a_delete_takes_the_words_out_of_snapshots(stores, key, message):
     await stores.transcript.delete(session.number, "x")
     [emptied] = await stores.snapshots.listing(session.number, limit=9)
     assert (emptied.text, emptied.summary, emptied.findings) == ("", None, ())
+
+
+# --- looking up -----------------------------------------------------------------------------------------------------
+
+
+async def test_messages_are_found_by_their_ids_in_their_own_session_alone(stores, key, message):
+    appended = await stores.transcript.append(key, [message("one", id="a"), message("two", id="b")])
+    await stores.transcript.append(replace(key, name="another"), [message("three", id="c")])
+    found = await stores.transcript.found(appended.session.number, ["b", "c", "nowhere"])
+    assert {id: one.payload["content"] for id, one in found.items()} == {"b": "two"}
+    assert await stores.transcript.found(appended.session.number, []) == {}
