@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from memsrv.cli.destinations import Destination, DryRun, Remote, folder
-from memsrv.cli.exportfiles import parts_of
+from memsrv.cli.exportfiles import Part, parts_of
 from memsrv.cli.options import AsJson, DataDir, Key, Url, console, print_json
 from memsrv.cli.remote import Refused, server
 from memsrv.core.imports.drafts import Conversation, Skipped
@@ -21,7 +21,7 @@ from memsrv.core.imports.formats import conversations
 from memsrv.core.imports.naming import session_of
 from memsrv.core.imports.report import Report
 from memsrv.core.imports.splitting import values
-from memsrv.errors import BadExport, MemsrvError, SettingsError
+from memsrv.errors import BadExport, SettingsError
 
 MOST_SESSIONS_SHOWN = 20
 
@@ -85,59 +85,61 @@ class Import:
     bar: Progress
     report: Report = field(default_factory=Report)
     failures: list[dict[str, str]] = field(default_factory=list)
-    _one: tuple[str, str] | None = None
+    _taken: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self) -> None:
         """Import all files. Raises CannotStart when no server answers."""
         for path in self.asked.files:
             size = path.stat().st_size if path.is_file() else 0
             task = self.bar.add_task(path.name, total=size or 1, rate="")
-            for name, pieces in self._parts(path, task):
-                self._file(name, pieces, task)
+            self._read(path, task)
             self.bar.update(task, completed=size or 1)
 
-    def _parts(self, path: Path, task: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
+    def _read(self, path: Path, task: TaskID) -> None:
+        """Import a file on disk, as far as it can be read."""
+        name = str(path)
         try:
-            for part in parts_of(path, lambda read: self.bar.update(task, completed=read)):
-                yield part.name, part.pieces()
+            for part in parts_of(path, lambda read: self.bar.update(task, completed=read, rate=self._rate(task))):
+                name = part.name
+                if self.asked.session:
+                    self._refuse_several(part)
+                self._file(part)
         except BadExport as error:
-            self._failed(str(path), error)
+            self.failures.append({"file": name, "session": "", "message": error.message, "hint": error.hint})
 
-    def _file(self, name: str, pieces: Iterator[bytes], task: Any) -> None:
-        """Import one file as far as it can be read."""
+    def _refuse_several(self, part: Part) -> None:
+        """Look a file through before anything of it is stored: one session holds one conversation."""
+        found = {(one.source, one.id) for one in self._conversations(part) if isinstance(one, Conversation)}
+        if len(found | self._taken) > 1:
+            raise BadExport("There are several conversations, and --session names one session.", "Use --prefix, or no option.")
+        self._taken |= found
+
+    def _file(self, part: Part) -> None:
+        """Import a file, or one that is inside another."""
         found = 0
-        try:
-            for one in conversations(values(pieces), branches=self.asked.branches):
-                if isinstance(one, Skipped):
-                    self.report.skip(one, name)
-                else:
-                    found += 1
-                    self._store(name, one)
-                self.bar.update(task, rate=self._rate(task))
-            if not found:
-                raise BadExport("It holds no conversation of a format that memsrv reads.")
-        except BadExport as error:
-            self._failed(name, error)
+        for one in self._conversations(part):
+            if isinstance(one, Skipped):
+                self.report.skip(one, part.name)
+            else:
+                found += 1
+                self._store(part.name, one)
+        if not found:
+            raise BadExport("It holds no conversation of a format that memsrv reads.")
+
+    def _conversations(self, part: Part) -> Iterator[Conversation | Skipped]:
+        return conversations(values(part.pieces()), branches=self.asked.branches)
 
     def _store(self, name: str, found: Conversation) -> None:
         """Store one conversation, or a part of one."""
-        asked = self.asked
-        if asked.session:
-            if self._one not in (None, (found.source, found.id)):
-                raise BadExport("It holds another conversation, and --session names one session.", "Use --prefix, or no option.")
-            self._one = found.source, found.id
-        session = session_of(found, session=asked.session, prefix=asked.prefix)
+        session = session_of(found, session=self.asked.session, prefix=self.asked.prefix)
         try:
-            done = self.to.store(session, found, asked.owner)
+            done = self.to.store(session, found, self.asked.owner)
         except Refused as refusal:
             self.failures.append({"file": name, "session": session, "message": str(refusal), "hint": ""})
             return
         self.report.add(session, found, done)
 
-    def _failed(self, name: str, error: MemsrvError) -> None:
-        self.failures.append({"file": name, "session": "", "message": error.message, "hint": error.hint})
-
-    def _rate(self, task: Any) -> str:
+    def _rate(self, task: TaskID) -> str:
         """Messages a second, as far as it is known."""
         spent_s = self.bar.tasks[task].elapsed or 0.0
         done = self.report.total("stored") + self.report.total("already_there")

@@ -67,8 +67,8 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of messages. `conflicts` is how many say something else than what is stored under their id, `changed` the ids of
-    the first of them."""
+    """What became of messages. `conflicts` is how many say something else than what is stored under their id, `changed` the ids
+    of the first of them."""
 
     stored: int = 0
     already_there: int = 0

@@ -70,6 +70,8 @@ class Reader:
 
     def end(self) -> Iterator[Conversation]:
         """The messages that came one by one have an end."""
+        if isinstance(self._lines, own.Lines):
+            self._lines.end()
         if self._lines and (not self._parts or self._lines.gathering.drafts or self._lines.gathering.skipped):
             yield self._part(self._lines)
         self._lines, self._parts = None, 0

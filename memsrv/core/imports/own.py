@@ -22,6 +22,7 @@ SOURCE = "memsrv"
 VERSION = 1
 META_FIELDS = ("system_prompt", "profile", "goal", "task_state")
 NEWER = "of a newer memsrv"
+BROKEN_OFF = "missing: the export was cut off"
 
 Raw = Mapping[str, Any]
 
@@ -44,9 +45,11 @@ class Lines:
         )
         self.gathering = Gathering(SOURCE, mended_text(text(header.get("session"))))
         self._is_newer = header["memsrv"] > VERSION
+        self._seen = 0
 
     def add(self, data: Any, place: str) -> None:
         """One message."""
+        self._seen += 1
         if self._is_newer or not isinstance(data, dict) or "role" not in data:
             self.gathering.skip(NEWER if self._is_newer else NOT_A_MESSAGE, place)
             return
@@ -58,6 +61,11 @@ class Lines:
                 self.gathering.drafts.append(named)
                 return
         self.gathering.skip(UNFIT, place)
+
+    def end(self) -> None:
+        """The session ends: note if its export had more messages."""
+        if self.state.messages is not None and self._seen < self.state.messages:
+            self.gathering.skip(BROKEN_OFF, f"{self._seen} of {self.state.messages} messages")
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

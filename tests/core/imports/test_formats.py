@@ -331,6 +331,11 @@ def test_own_lines_are_taken_as_they_are():
     assert (found.state.owner, found.state.settings, found.state.meta) == ("o", {"mode": "window"}, {"goal": "rest"})
 
 
+def test_an_own_export_that_was_cut_off_between_lines_is_noticed():
+    (found,) = read_lines(OWN[:-1] + [OWN[0] | {"session": "b", "messages": 0}])[:1]
+    assert found.skipped == (Skipped("missing: the export was cut off", "1 of 2 messages"),)
+
+
 def test_long_talk_on_lines_comes_in_parts():
     rows = [{"role": "user", "content": f"remark {number}"} for number in range(1200)]
     parts = read_lines(rows)
