@@ -56,3 +56,14 @@ def shown(found: regex.Match[str]) -> str:
         return ""
     words = regex.findall(r'"((?:[^"\\]|\\.)*)"', rest) if kind == "entity" else rest.split("\ue202")[:1]
     return str(words[1] if kind == "entity" and len(words) > 1 else words[0] if words else "")
+
+
+def cut(said: str, opening: regex.Pattern[str], closing: str) -> tuple[str, list[tuple[str, str]]]:
+    """A text without its blocks from `opening` to `closing`, and the blocks: what the first group of the opening says, and what
+    stands inside. One that is not closed stays. Linear time, which a pattern of the whole block does not have."""
+    kept, blocks, at = list[str](), list[tuple[str, str]](), 0
+    while (found := opening.search(said, at)) and (ends := said.find(closing, found.end())) >= 0:
+        kept.append(said[at : found.start()])
+        blocks.append((found[1], said[found.end() : ends]))
+        at = ends + len(closing)
+    return "".join([*kept, said[at:]]), blocks

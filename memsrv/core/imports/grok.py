@@ -7,12 +7,12 @@ from typing import Any
 import regex
 
 from memsrv.core.imports.drafts import Conversation, Gathering
-from memsrv.core.imports.fields import first, mapping, objects, parent, text, unmarked
+from memsrv.core.imports.fields import cut, first, mapping, objects, parent, text, unmarked
 from memsrv.core.imports.moments import moment_of
 from memsrv.core.imports.trees import Node, stamp, told, tree_of
 
 SOURCE = "grok"
-RENDERED = regex.compile(r"<grok:render\b[^>]*>.*?</grok:render>|<grok:render\b[^>]*/>", regex.DOTALL)
+RENDERED = regex.compile(r"(<grok:render)\b[^<>]*>")
 USERS = frozenset({"human", "user"})
 
 Raw = Mapping[str, Any]
@@ -53,7 +53,7 @@ class Talk:
         """Say a response; files and images are marks."""
         one = node.message
         role = "user" if first(one, "sender").lower() in USERS else "assistant"
-        words = [RENDERED.sub("", unmarked(first(one, "message", "text", "query")))]
+        words = [cut(unmarked(first(one, "message", "text", "query")), RENDERED, "</grok:render>")[0]]
         files, images = one.get("file_attachments"), one.get("image_attachments") or one.get("generated_image_urls")
         words += [f"[file {first(file, 'fileName', 'file_name', 'name') or 'without a name'}]" for file in objects(files)]
         words += ["[image]"] * (len(images) if isinstance(images, list) else 0)

@@ -12,15 +12,13 @@ import regex
 
 from memsrv.core.imports.blocks import Blocks
 from memsrv.core.imports.drafts import Conversation, Gathering
-from memsrv.core.imports.fields import first, mapping, objects, parent, text, unmarked, written
+from memsrv.core.imports.fields import cut, first, mapping, objects, parent, text, unmarked, written
 from memsrv.core.imports.moments import moment_of
 from memsrv.core.imports.trees import Node, told, tree_of
 
 SOURCE = "openwebui"
-DETAILS = regex.compile(
-    r'<details\s[^>]*?type="(?P<kind>reasoning|tool_calls|code_interpreter)"[^>]*>(?P<inside>.*?)</details>\s*', regex.DOTALL
-)
-SUMMARY = regex.compile(r"<summary>.*?</summary>\s*", regex.DOTALL)
+DETAILS = regex.compile(r'<details\s[^<>]*?type="(reasoning|tool_calls|code_interpreter)"[^<>]*>')
+SUMMARY = regex.compile(r"(<summary>)")
 
 Raw = Mapping[str, Any]
 
@@ -73,11 +71,11 @@ class Talk:
         for item in objects(message.get("output")):
             tell_output(blocks, item)
         if blocks.is_blank():
-            content = written(message.get("content"))
-            for found in DETAILS.finditer(content):
-                if found["kind"] == "reasoning":
-                    blocks.thought(unescape(SUMMARY.sub("", found["inside"])).strip())
-            blocks.text(unmarked(DETAILS.sub("", content)))
+            words, details = cut(written(message.get("content")), DETAILS, "</details>")
+            for kind, inside in details:
+                if kind == "reasoning":
+                    blocks.thought(unescape(cut(inside, SUMMARY, "</summary>")[0]).strip())
+            blocks.text(unmarked(words.strip() if details else words))
         for file in objects(message.get("files")):
             kind, name = first(file, "type"), first(file, "name") or first(mapping(file.get("file")), "filename")
             blocks.text("[image]" if kind == "image" else f"[file {name or 'without a name'}]")

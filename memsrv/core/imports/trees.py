@@ -7,6 +7,7 @@ a message whose parent is not in the file follows the one that stands before it 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Protocol
 
 from memsrv.core.imports.drafts import ASIDE, Conversation, Gathering
@@ -24,17 +25,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The shown path from the first message to the last, and the last messages of the other branches."""
+    """The shown path from the first message to the last, and the last messages of all branches."""
 
     shown: tuple[Node, ...]
-    _nodes: Mapping[str, Node]
+    nodes: Mapping[str, Node]
     _parents: Mapping[str, str | None]
     _leaves: tuple[str, ...]
-
-    def aside(self) -> list[Node]:
-        """The messages that are not on the shown path, in the order of the file."""
-        shown = {node.id for node in self.shown}
-        return [node for id, node in self._nodes.items() if id not in shown]
 
     def branches(self) -> Iterator[tuple[str, tuple[Node, ...]]]:
         """Every other branch from its first message to its last, under the id of the message where it leaves the shown path
@@ -43,7 +39,7 @@ class Tree:
         for leaf in self._leaves:
             if leaf not in seen:
                 ids = path(leaf, self._parents)
-                yield next(id for id in ids if id not in seen), tuple(self._nodes[id] for id in ids)
+                yield next(id for id in ids if id not in seen), tuple(self.nodes[id] for id in ids)
                 seen.update(ids)
 
 
@@ -106,6 +102,10 @@ def stamp(at: datetime | None) -> float:
     return at.timestamp() if at else 0.0
 
 
+MOST_BRANCHES = 200
+"""Stored of one conversation: each holds the whole talk up to its end."""
+
+
 class Teller(Protocol):
     """Tells a gathering the messages of one path."""
 
@@ -122,17 +122,19 @@ class Teller(Protocol):
 
 def told(tree: Tree, teller: Callable[[], Teller], *, branches: bool) -> Iterator[Conversation]:
     """The shown path as a conversation; the other branches as more of them, or else what stands on them as skipped."""
+    others = list(islice(tree.branches(), MOST_BRANCHES if branches else 0))
     shown = along(tree.shown, teller())
-    if not branches:
-        scratch = teller()
-        for node in tree.aside():
-            before = len(scratch.gathering.drafts)
+    stored = {node.id for nodes in (tree.shown, *(nodes for _, nodes in others)) for node in nodes}
+    scratch = teller()
+    for node in tree.nodes.values():
+        before = len(scratch.gathering.drafts)
+        if node.id not in stored:
             scratch.tell(node)
-            if len(scratch.gathering.drafts) > before:
-                shown.gathering.skip(ASIDE, node.id)
+        if len(scratch.gathering.drafts) > before:
+            shown.gathering.skip(ASIDE, node.id)
     main = shown.gathering.take()
     yield main
-    for fork, nodes in tree.branches() if branches else ():
+    for fork, nodes in others:
         branch = along(nodes, teller()).gathering
         branch.id = main.id
         if branch.drafts:

@@ -181,6 +181,13 @@ def test_lone_surrogates_and_bytes_that_are_no_utf8_cost_only_themselves():
     assert (found.title, found.drafts[0].payload["content"]) == ("Br�ead", "a� b")
 
 
+def test_branches_beyond_the_most_are_put_aside():
+    leaves = [node(f"a{number}", "u", "assistant", str(number), at=1.7e9 + number) for number in range(300)]
+    found = read([chatgpt(node("u", "root", "user", "Go", at=1.7e9), *leaves)], branches=True)
+    assert len(found) == 201
+    assert len(found[0].skipped) == 99
+
+
 # --- the others -------------------------------------------------------------------------------------------------------
 
 
@@ -249,6 +256,15 @@ def test_openwebui_thoughts_come_out_of_the_content():
     assert spoken(found) == [("user", "Will it rain?"), ("assistant", "Yes.")]
     assert found.drafts[1].payload["reasoning_content"] == "> Clouds."
     assert found.skipped == (Skipped("on another branch", "r3"),)
+
+
+def test_blocks_that_never_end_stay_and_take_linear_time():
+    endless = '<details type="reasoning">' * 100_000
+    data = deepcopy(OPENWEBUI)
+    data["chat"]["history"]["messages"]["r2"]["content"] = endless
+    assert read([data])[0].drafts[1].payload["content"] == endless
+    response = {"sender": "human", "message": "<grok:render x>" * 100_000}
+    assert read({"responses": [response]})[0].drafts[0].payload["content"] == response["message"]
 
 
 def test_openwebui_output_tells_calls_and_results():
@@ -332,7 +348,7 @@ def test_own_lines_are_taken_as_they_are():
 
 
 def test_an_own_export_that_was_cut_off_between_lines_is_noticed():
-    (found,) = read_lines(OWN[:-1] + [OWN[0] | {"session": "b", "messages": 0}])[:1]
+    (found,) = read_lines([*OWN[:-1], OWN[0] | {"session": "b", "messages": 0}])[:1]
     assert found.skipped == (Skipped("missing: the export was cut off", "1 of 2 messages"),)
 
 
