@@ -36,6 +36,13 @@ class Blocks:
         if words.strip():
             self._words.append(words)
 
+    def on(self, words: str) -> None:
+        """What was said last goes on, in the same sentence."""
+        if self._words and not self._calls:
+            self._words[-1] += words
+        else:
+            self.text(words)
+
     def thought(self, words: str) -> None:
         """Something that is thought."""
         if words.strip():

@@ -56,8 +56,10 @@ class Talk:
         sender = text(message.get("sender") or message.get("role")).lower()
         id = None if node.id.startswith("#") else node.id
         blocks = Blocks(self.gathering, SENDERS.get(sender, sender), id, node.at)
+        before = ""
         for block in objects(message.get("content")):
-            tell_block(blocks, block)
+            tell_block(blocks, block, before)
+            before = first(block, "type")
         if blocks.is_blank():
             blocks.text(unmarked(first(message, "text") or text(message.get("content"))))
         for attachment in objects(message.get("attachments")):
@@ -74,12 +76,14 @@ def mark(file: Raw) -> str:
     return f"[file {first(file, 'file_name') or 'without a name'}]"
 
 
-def tell_block(blocks: Blocks, block: Raw) -> None:
-    """One block of a message. Those of other kinds (budgets, flags) say nothing."""
+def tell_block(blocks: Blocks, block: Raw, before: str) -> None:
+    """One block of a message, behind one of kind `before`: text is cut where something is cited, in mid-sentence. Blocks of
+    other kinds (budgets, flags) say nothing."""
     kind = first(block, "type")
     if kind in ("text", "voice_note", ""):
         words = first(block, "text")
-        blocks.text(unmarked("" if words.strip("` \n") == UNSHOWN else words))
+        words = unmarked("" if words.strip("` \n") == UNSHOWN else words)
+        (blocks.on if before == "text" else blocks.text)(words)
     elif kind == "thinking":
         blocks.thought(first(block, "thinking", "text"))
     elif kind == "tool_use":

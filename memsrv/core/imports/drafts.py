@@ -88,7 +88,7 @@ class Gathering:
         self.drafts: list[Draft] = []
         self.skipped: list[Skipped] = []
         self.id = id
-        self.title = " ".join(title.split())
+        self.title = plain(" ".join(title.split()))
         self._source = source
         self._began = self._last_at = began
         self._seen: Counter[str] = Counter()
@@ -125,7 +125,7 @@ class Gathering:
 
     def skip(self, why: str, place: object = "") -> bool:
         """Note what is not stored; always False."""
-        self.skipped.append(Skipped(why, mended_text(str(place))[:LONGEST_NAME]))
+        self.skipped.append(Skipped(why, plain(str(place))))
         return False
 
     def take(self, branch: str = "") -> Conversation:
@@ -199,8 +199,16 @@ def is_call(call: Any) -> bool:
 
 def is_name(value: str) -> bool:
     """Whether a string can be an id or a session's name as it is."""
-    controls = any(ord(char) < 32 or 127 <= ord(char) < 160 or 0xD800 <= ord(char) < 0xE000 for char in value)
-    return 1 <= len(value) <= LONGEST_NAME and not controls
+    return 1 <= len(value) <= LONGEST_NAME and not any(is_control(char) or "\ud800" <= char <= "\udfff" for char in value)
+
+
+def plain(text: str) -> str:
+    """A text that can be shown anywhere: no control characters, no half surrogate pairs, not too long."""
+    return mended_text("".join(char for char in text[: 2 * LONGEST_NAME] if not is_control(char)))[:LONGEST_NAME]
+
+
+def is_control(char: str) -> bool:
+    return ord(char) < 32 or 127 <= ord(char) < 160
 
 
 def call_of(id: str, name: str, arguments: Any) -> dict[str, Any]:

@@ -80,12 +80,12 @@ def refuse_foreign(head: bytes) -> None:
 
 
 def is_lines(head: bytes) -> bool:
-    """Whether a file is JSON Lines: one of its first two lines is a value, and it is not the only line."""
+    """Whether a file is JSON Lines: its first line is a value and not the only one, or it is spoilt and two values follow."""
     rows = [row for row in head.splitlines() if row.strip()][:3]
     if len(rows) < 2 or rows[0].strip() in (b"{", b"["):
         return False
-    first = [read(row, "") for row in rows[:2]]
-    return any(isinstance(one, Value) and isinstance(one.data, dict | list) for one in first)
+    whole = [isinstance(one, Value) and isinstance(one.data, dict | list) for one in (read(row, "") for row in rows)]
+    return whole[0] or (rows[0].lstrip().startswith(b"{") and whole[1:] == [True, True])
 
 
 def read(text: bytes, place: str) -> Value | Unreadable:

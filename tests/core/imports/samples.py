@@ -1,6 +1,28 @@
-"""Small exports of every format, written for the tests."""
+"""Small exports of every format, written for the tests, and how they are read."""
 
+import json
 from typing import Any
+
+from memsrv.core.imports.formats import conversations
+from memsrv.core.imports.splitting import values
+from memsrv.web.schemas import MessageIn
+
+
+def read(data, *, branches=False):
+    """What a JSON file of this value holds."""
+    return list(conversations(values([json.dumps(data).encode()]), branches=branches))
+
+
+def read_lines(rows, *, branches=False):
+    """What JSON Lines of these values hold."""
+    body = "".join(json.dumps(row) + "\n" for row in rows)
+    return list(conversations(values([body.encode()]), branches=branches))
+
+
+def accepted(draft):
+    """The message as POST /context/{session}/messages takes it; raises if it does not."""
+    at = draft.sent_at.isoformat() if draft.sent_at else None
+    return MessageIn.model_validate({**draft.payload, "id": draft.id, "sent_at": at, "metadata": draft.metadata})
 
 
 def node(id: str, parent: str | None, role: str, text: str, *, at: float | None = None, **more: Any) -> dict[str, Any]:

@@ -1,18 +1,13 @@
 """Every format, from bytes to drafts."""
 
 import json
-from contextlib import suppress
 from copy import deepcopy
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from memsrv.core.imports.drafts import Conversation, Skipped
+from memsrv.core.imports.drafts import Skipped
 from memsrv.core.imports.formats import conversations
 from memsrv.core.imports.splitting import values
-from memsrv.errors import BadExport
-from memsrv.web.schemas import MessageIn
 from tests.core.imports.samples import (
     CHATBOTUI,
     CHATGPT,
@@ -25,20 +20,12 @@ from tests.core.imports.samples import (
     OPENWEBUI,
     OWN,
     TAVERN,
+    accepted,
     chatgpt,
     node,
+    read,
+    read_lines,
 )
-
-
-def read(data, *, branches=False):
-    """What a JSON file of this value holds."""
-    return list(conversations(values([json.dumps(data).encode()]), branches=branches))
-
-
-def read_lines(rows, *, branches=False):
-    """What JSON Lines of these values hold."""
-    body = "".join(json.dumps(row) + "\n" for row in rows)
-    return list(conversations(values([body.encode()]), branches=branches))
 
 
 def spoken(found):
@@ -47,12 +34,6 @@ def spoken(found):
 
 def why(found):
     return [one.why for one in found.skipped]
-
-
-def accepted(draft):
-    """Whether POST /context/{session}/messages would take it."""
-    at = draft.sent_at.isoformat() if draft.sent_at else None
-    return MessageIn.model_validate({**draft.payload, "id": draft.id, "sent_at": at, "metadata": draft.metadata})
 
 
 # --- telling formats apart --------------------------------------------------------------------------------------------
@@ -209,6 +190,12 @@ def test_claude_text_counts_where_there_are_no_blocks_and_senders_take_turns_whe
     assert spoken(found) == [("user", "Hello"), ("assistant", "World")]
 
 
+def test_claude_text_that_was_cut_by_citations_is_one():
+    data = deepcopy(CLAUDE)
+    data["chat_messages"][1]["content"] = [{"type": "text", "text": text} for text in ("Lime is ", "calming", ".")]
+    assert read([data])[0].drafts[1].payload["content"] == "Lime is calming."
+
+
 def test_claude_messages_that_name_their_parents_are_a_tree():
     data = deepcopy(CLAUDE)
     first, second = data["chat_messages"]
@@ -358,73 +345,3 @@ def test_long_talk_on_lines_comes_in_parts():
     assert [len(part.drafts) for part in parts] == [500, 500, 200]
     assert len({part.id for part in parts}) == 1
     assert len({draft.id for part in parts for draft in part.drafts}) == 1200
-
-
-# --- whatever it holds ------------------------------------------------------------------------------------------------
-
-JUNK = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.sampled_from(["user", "\ud800", "\x00", "r1", "u1", ""]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@st.composite
-def spoilt(draw, sample):
-    """A sample in which some values were replaced, doubled or taken out."""
-    data = deepcopy(sample)
-    for _ in range(draw(st.integers(1, 4))):
-        at = data
-        while isinstance(at, dict | list) and at:
-            key = draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
-            if not isinstance(at[key], dict | list) or not at[key] or draw(st.booleans()):
-                break
-            at = at[key]
-        if not isinstance(at, dict | list) or not at:
-            break
-        what = draw(st.sampled_from(["replace", "drop", "double"]))
-        if what == "replace":
-            at[key] = draw(JUNK)
-        elif what == "drop":
-            del at[key]
-        elif isinstance(at, list):
-            at.append(deepcopy(at[key]))
-    return data
-
-
-def check(found):
-    for one in found:
-        if isinstance(one, Conversation):
-            assert one.id
-            for draft in one.drafts:
-                assert draft.id
-                assert accepted(draft).draft().payload == draft.payload
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-@pytest.mark.parametrize("source", FILES)
-def test_spoilt_exports_never_raise_nor_give_a_message_that_cannot_be_stored(source, data):
-    for branches in (False, True):
-        check(read([data.draw(spoilt(FILES[source]))], branches=branches))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-@pytest.mark.parametrize("source", LINES)
-def test_spoilt_lines_never_raise_nor_give_a_message_that_cannot_be_stored(source, data):
-    check(read_lines([{"role": "user", "content": "x"}, *data.draw(spoilt(LINES[source]))]))
-
-
-@settings(max_examples=100, deadline=None)
-@given(data=st.data(), size=st.integers(1, 400))
-def test_cut_and_garbled_bytes_are_refused_or_read_but_never_raise(data, size):
-    body = json.dumps(FILES[data.draw(st.sampled_from(sorted(FILES)))]).encode()
-    body = body[: data.draw(st.integers(0, len(body)))] + data.draw(st.binary(max_size=5))
-    with suppress(BadExport):
-        check(conversations(values(body[start : start + size] for start in range(0, len(body), size))))
