@@ -71,9 +71,9 @@ class Importing:
                 already_there += 1
             else:
                 conflicts.append(draft.id)
-        if fresh:
-            await self._ingest.append(key, fresh)
-        return Imported(len(fresh), already_there, len(conflicts), tuple(conflicts))
+        written = (await self._ingest.append(key, fresh)).messages if fresh else ()
+        stored = sum(one.created for one in written)  # another import of the same may have come first
+        return Imported(stored, already_there + len(written) - stored, len(conflicts), tuple(conflicts))
 
     async def _known(self, key: SessionKey, ids: Sequence[str]) -> dict[str, object]:
         """What the messages of these ids say that are there."""

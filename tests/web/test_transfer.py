@@ -1,5 +1,6 @@
 """Imports and exports over HTTP."""
 
+import asyncio
 import json
 from itertools import count
 
@@ -58,6 +59,13 @@ async def test_a_newer_export_adds_what_is_new_and_reports_what_was_changed(http
         {"why": "changed since it was stored; what is stored stays", "count": 1, "places": ["newer chatgpt:c-1: a"]}
     ]
     assert [one["content"] for one in await transcript(http, "newer%20chatgpt:c-1")] == ["one", "two", "three"]
+
+
+async def test_two_imports_of_the_same_at_once_store_it_once(http):
+    reports = await asyncio.gather(*(put_in(http, CHATGPT, prefix="at once ") for _ in range(4)))
+    assert sum(report["stored"] for report in reports) == 4
+    assert sum(report["already_there"] for report in reports) == 12
+    assert len(await transcript(http, "at%20once%20chatgpt:c-1")) == 4
 
 
 async def test_branches_are_sessions_of_their_own_when_asked_for(http):
