@@ -187,7 +187,8 @@ def summed(body: dict[str, Any], *, dry_run: bool) -> str:
     """The import in a sentence."""
     skipped = sum(one["count"] for one in body["skipped"])
     did = "would be stored" if dry_run else "stored"
+    count = body["conversations"]
     return (
-        f"{body['conversations']} conversations: {body['stored']} messages {did}, {body['already_there']} there already, "
-        f"{skipped} skipped."
+        f"{count} conversation{'' if count == 1 else 's'}: {body['stored']} messages {did}, "
+        f"{body['already_there']} there already, {skipped} skipped."
     )

@@ -45,7 +45,7 @@ def test_files_go_into_a_server_and_out_again_and_into_a_folder_of_another(serve
 def test_what_a_folder_was_given_can_be_recalled_when_it_is_served(serve, tmp_path):
     file = written(tmp_path / "a.json", CLAUDE)
     done = memsrv("import", "--data-dir", tmp_path / "data", "--session", "tea", file)
-    assert "1 conversations: 4 messages stored" in done.stdout, done.stderr
+    assert "1 conversation: 4 messages stored" in done.stdout, done.stderr
     server = serve()
     server.wait_indexed("tea")
     hits = server.http.get("/context/tea/recall", params={"query": "Which tea calms?"}).json()["recall"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import regex
 
-from memsrv.core.imports.drafts import HIDDEN, NO_CALL, NOTE, Conversation, Gathering, call_of
+from memsrv.core.imports.drafts import HIDDEN, NO_ANSWER, NO_CALL, NOTE, Conversation, Gathering, call_of
 from memsrv.core.imports.fields import first, mapping, objects, parent, text, unmarked
 from memsrv.core.imports.moments import moment_of
 from memsrv.core.imports.trees import Node, told, tree_of
@@ -61,7 +61,9 @@ class Talk:
         kind = text(mapping(content).get("content_type"))
         role = text(mapping(message.get("author")).get("role"))
         if role != "tool":
-            self.end()
+            self._end_call()
+        if role == "user":
+            self._end_thoughts()
         if kind == "thoughts":
             self._thoughts += [first(thought, "content", "summary") for thought in objects(mapping(content).get("thoughts"))]
         elif kind in NOTES:
@@ -76,6 +78,17 @@ class Talk:
             self._say(node, role, said(content, notes), notes)
 
     def end(self) -> None:
+        """Say what waits."""
+        self._end_call()
+        self._end_thoughts()
+
+    def _end_thoughts(self) -> None:
+        """Thoughts that no answer came of belong to none."""
+        if self._thoughts:
+            self.gathering.skip(NO_ANSWER)
+        self._thoughts = []
+
+    def _end_call(self) -> None:
         """Say the results of the call before, as one."""
         if self._results:
             call, node, _ = self._results[0]
@@ -99,7 +112,7 @@ class Talk:
         if self._results and tool not in self._calls:
             self._results.append((self._results[0][0], node, words))
             return
-        self.end()
+        self._end_call()
         if tool not in self._calls and len(self._calls) == 1:
             tool = next(iter(self._calls))
         call = self._calls.pop(tool, None)

@@ -26,7 +26,9 @@ HIDDEN = "hidden by the app"
 ASIDE = "on another branch"
 OTHER_ANSWER = "another answer that was not chosen"
 NOTE = "a note of the app"
+NO_ANSWER = "reasoning without an answer"
 NO_CALL = "a tool result without its call"
+SAME_ID = "an id that another message has"
 NOT_A_MESSAGE = "not a message"
 UNFIT = "a message that cannot be stored"
 
@@ -111,7 +113,7 @@ class Gathering:
         """Add a message; whether it could be. Without a time of its own it has that of the one before. `more` are fields of
         the message; those that are None or empty are left out."""
         payload = {"role": role, "content": content} | {name: value for name, value in more.items() if value}
-        where = place or (str(id) if id else f"message {len(self.drafts) + len(self.skipped) + 1}")
+        where = place or id
         if not says_something(payload):
             return self.skip(EMPTY, where)
         told = {name: value for name, value in ({"title": self.title} | dict(metadata or {})).items() if value}
@@ -125,7 +127,7 @@ class Gathering:
 
     def skip(self, why: str, place: object = "") -> bool:
         """Note what is not stored; always False."""
-        self.skipped.append(Skipped(why, plain(str(place))))
+        self.skipped.append(Skipped(why, plain(str(place or f"message {len(self.drafts) + len(self.skipped) + 1}"))))
         return False
 
     def take(self, branch: str = "") -> Conversation:

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol
 
-from memsrv.core.imports.drafts import ASIDE, Conversation, Gathering
+from memsrv.core.imports.drafts import ASIDE, SAME_ID, Conversation, Gathering
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Tree:
     nodes: Mapping[str, Node]
     _parents: Mapping[str, str | None]
     _leaves: tuple[str, ...]
+    doubled: tuple[Node, ...] = ()
+    """Those whose id another one has."""
 
     def branches(self) -> Iterator[tuple[str, tuple[Node, ...]]]:
         """Every other branch from its first message to its last, under the id of the message where it leaves the shown path
@@ -46,15 +48,16 @@ class Tree:
 def tree_of(nodes: Sequence[Node], current: str | None = None) -> Tree:
     """The tree of the nodes, in the order of the file. `current` is the last node of the shown path; without it, or if it is
     not there, that is the newest leaf. Nodes of which none names another one are a line."""
-    found = {node.id: node for node in nodes}
-    if not any(node.parent in found and node.parent != node.id for node in nodes):
-        return Tree(tuple(found.values()), found, {}, ())
+    found: dict[str, Node] = {}
+    doubled = tuple(node for node in nodes if found.setdefault(node.id, node) is not node)
+    if not any(node.parent in found and node.parent != node.id for node in found.values()):
+        return Tree(tuple(found.values()), found, {}, (), doubled)
     parents = opened(with_parents(found))
     leaves = leaves_of(parents)
     order = {id: place for place, id in enumerate(found)}
     newest = max(leaves, key=lambda id: (stamp(found[id].at), order[id]))
     shown = path(current if current is not None and current in found else newest, parents)
-    return Tree(tuple(found[id] for id in shown), found, parents, tuple(leaves))
+    return Tree(tuple(found[id] for id in shown), found, parents, tuple(leaves), doubled)
 
 
 def with_parents(found: Mapping[str, Node]) -> dict[str, str | None]:
@@ -132,6 +135,8 @@ def told(tree: Tree, teller: Callable[[], Teller], *, branches: bool) -> Iterato
             scratch.tell(node)
         if len(scratch.gathering.drafts) > before:
             shown.gathering.skip(ASIDE, node.id)
+    for node in tree.doubled:
+        shown.gathering.skip(SAME_ID, node.id)
     main = shown.gathering.take()
     yield main
     for fork, nodes in others:

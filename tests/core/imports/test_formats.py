@@ -132,6 +132,22 @@ def test_calls_of_tools_stand_with_their_results_and_thoughts_with_their_answer(
     assert (found.drafts[3].payload["content"], found.drafts[3].payload["reasoning_content"]) == ("Yes.", "Look it up.")
 
 
+def test_thoughts_that_no_answer_came_of_are_skipped():
+    thoughts = {"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}
+    data = chatgpt(
+        node("t", "root", "assistant", "", content=thoughts), node("u", "t", "user", "Go on"), node("a", "u", "assistant", "Yes.")
+    )
+    (found,) = read([data])
+    assert why(found) == ["reasoning without an answer"]
+    assert "reasoning_content" not in found.drafts[1].payload
+
+
+def test_a_second_message_of_the_same_id_is_told_and_not_lost_silently():
+    twice = [{"messageId": "m", "isCreatedByUser": True, "text": text} for text in ("one", "two")]
+    (found,) = read({"conversationId": "c", "messages": twice})
+    assert (spoken(found), found.skipped) == ([("user", "one")], (Skipped("an id that another message has", "m"),))
+
+
 def test_a_tool_result_without_its_call_is_skipped():
     (found,) = read([chatgpt(node("r", "root", "tool", "x", author={"role": "tool", "name": "b"}), node("u", "r", "user", "y"))])
     assert why(found) == ["a tool result without its call"]
