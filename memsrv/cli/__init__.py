@@ -1,6 +1,5 @@
 """The command line, a module for each kind of work: serving, explaining, asking, connecting, importing, exporting, and
 `memsrv.evaluate`.
-`memsrv.evaluate`.
 
 Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or settings, 3 could not start.
 """

@@ -30,11 +30,12 @@ from memsrv.wiring import Runtime
 PIECE_BYTES = 1 << 20
 Owner = Annotated[Name | None, Query(description="Whose sessions they are; what an export says counts after it.")]
 Branches = Annotated[bool, Query(description="Store the branches that the app does not show as sessions of their own.")]
+ANY_EXPORT = {"requestBody": {"required": True, "content": {"application/json": {}, "application/x-ndjson": {}}}}
 
 router = router_of("transfer")
 
 
-@router.post("/context/{session}/import", responses=CONFLICT | told(ImportOut))
+@router.post("/context/{session}/import", responses=CONFLICT | told(ImportOut), openapi_extra=ANY_EXPORT)
 async def import_session(
     request: Request, runtime: Services, metrics: Counters, key: Key, owner: Owner = None, branches: Branches = False
 ) -> dict[str, Any]:
@@ -47,7 +48,7 @@ async def import_session(
     return await stored(runtime, metrics, key.tenant, body, owner=owner, branches=branches, session=key.name)
 
 
-@router.post("/import", responses=CONFLICT | told(ImportOut))
+@router.post("/import", responses=CONFLICT | told(ImportOut), openapi_extra=ANY_EXPORT)
 async def import_conversations(
     request: Request,
     runtime: Services,
