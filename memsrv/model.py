@@ -190,6 +190,29 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which messages of a session: positions strictly between `after` and `before`, sent at `since` or later and before
+    `until`. What is None does not bound it."""
+
+    after: int = 0
+    before: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a deletion takes, or would take: rows of each kind. `summaries` are versions that lose their text."""
+
+    sessions: int = 0
+    messages: int = 0
+    chunks: int = 0
+    summaries: int = 0
+    receipts: int = 0
+    pins: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A stored piece of a message, with what a reader needs to know of where it comes from."""
 
@@ -223,10 +246,21 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One build of the vector index, tied to the embedder and chunker that made it."""
+    """One build of the vector index, tied to the embedder and chunker that made it. A fingerprint is
+    `embedder|dimension|view|chunker`."""
 
     number: int
     fingerprint: str
+
+    @property
+    def space(self) -> str:
+        """What makes vectors of two generations comparable: the embedder and the dimension."""
+        return self.fingerprint.rsplit("|", 2)[0]
+
+    @property
+    def chunker(self) -> str:
+        """What cut the chunks."""
+        return self.fingerprint.rsplit("|", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +274,7 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
     """A chunk that waits for its vector, with the piece before it in the session, if there is one. `attempts`: how often
-    its message failed."""
+    its message failed. `fresh`: the generation that answers has no vector of it either."""
 
     number: int
     session_number: int
@@ -249,6 +283,7 @@ class PendingChunk:
     said: Said
     before: Said | None
     attempts: int = 0
+    fresh: bool = False
 
 
 # --- summaries ------------------------------------------------------------------------------------------------------

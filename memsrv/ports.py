@@ -16,9 +16,11 @@ from memsrv.model import (
     Appended,
     Chunk,
     CosineScale,
+    Forgotten,
     Generation,
     Message,
     Mode,
+    NewChunk,
     NewMessage,
     NewSnapshot,
     Outset,
@@ -30,6 +32,7 @@ from memsrv.model import (
     SessionKey,
     Snapshot,
     Standing,
+    Stretch,
     Summary,
     Switch,
     Task,
@@ -69,13 +72,29 @@ class Transcript(Protocol):
 
     async def replace(self, session_number: int, id: str, revise: Callable[[Message], NewMessage]) -> Message:
         """Put other content in a message's place: same id and position, chunks made anew, unindexed again, the
-        snapshots that covered it stale. Read, revised and stored with no other write in between; `revise` is pure, may
-        run more than once, and changes nothing if it raises. A task state that is no longer told goes; none is set."""
+        snapshots that covered it stale and without their text, the receipts that quoted it gone. Read, revised and stored
+        with no other write in between; `revise` is pure, may run more than once, and changes nothing if it raises. A task
+        state that is no longer told goes; none is set. Those whose vectors hold some of the old content are unindexed."""
         ...
 
-    async def delete(self, session_number: int, id: str) -> None:
-        """Take a message out, with its chunks; its vectors follow, the snapshots that covered it turn stale, and the
-        task state goes if it is the one that the message told. The positions of the others stay."""
+    async def delete(self, session_number: int, id: str, *, dry_run: bool = False) -> Forgotten:
+        """Take a message out, with its chunks; its vectors follow, the snapshots that covered it turn stale and lose their text,
+        the receipts that quote it go, and so does the task state if it is the one that the message told. The positions of
+        the others stay; those whose vectors hold some of it are unindexed. A request that stored it is refused when it comes
+        again (IdempotencyConflict). With `dry_run` it is only counted, as in what follows."""
+        ...
+
+    async def erase(self, session_number: int, stretch: Stretch, *, dry_run: bool = False) -> Forgotten:
+        """Take out every message of a stretch, all at once, each as `delete` does; what went."""
+        ...
+
+    async def uncut(self, limit: int) -> list[Message]:
+        """Messages of any session whose chunks another chunker made, oldest first."""
+        ...
+
+    async def recut(self, cut: Sequence[tuple[Message, Sequence[NewChunk]]]) -> None:
+        """Give messages that were `uncut` other chunks; they are unindexed then. One that was edited or deleted since is left
+        alone. Summaries and receipts stay: nothing was said otherwise."""
         ...
 
     async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
@@ -117,8 +136,13 @@ class Sessions(Protocol):
         """How many of the session's chunks wait for their vectors, as `counts` tells it, without counting the others."""
         ...
 
-    async def forget(self, key: SessionKey) -> None:
-        """Delete the session and all that hangs on it; its vectors follow. A missing one is SessionNotFound."""
+    async def forget(self, key: SessionKey, *, dry_run: bool = False) -> Forgotten:
+        """Delete the session and all that hangs on it; its vectors follow; what went. A missing one is SessionNotFound. With
+        `dry_run` it is only counted."""
+        ...
+
+    async def forget_owner(self, tenant: str, owner: str, *, dry_run: bool = False) -> Forgotten:
+        """Delete every session of an owner in the tenant, all at once; what went, nothing if there is none."""
         ...
 
     async def scope(self, session: Session, *, owner_wide: bool) -> Scope:
@@ -274,13 +298,27 @@ class IndexQueue(Protocol):
     """Which chunks still wait for a vector, and which vectors must go. Work is a mark, never a high-water number."""
 
     async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
-        """The current generation for this fingerprint, and whether it is new: another fingerprint than the last makes a
-        new generation, in which every message is unindexed."""
+        """The generation that is filled, for this fingerprint, and whether it is new: another fingerprint than the last makes
+        a new one, in which every message is unindexed. It is built beside the one that answers if both are of one space,
+        else it answers at once. Another chunker than the last makes every message `Transcript.uncut`."""
         ...
 
-    async def renew(self, fingerprint: str) -> Generation:
-        """Begin a new generation although the fingerprint is the same, because the index was lost: every message is
-        unindexed, and none is set aside."""
+    async def renew(self, fingerprint: str, *, beside: bool = False) -> Generation:
+        """Begin a new generation although the fingerprint is the same: every message is unindexed, and none is set aside. It
+        answers at once (the index was lost), or is built `beside` the one that does."""
+        ...
+
+    async def answering(self) -> Generation | None:
+        """The generation that searches go to, by which messages count as indexed; None before the first."""
+        ...
+
+    async def swap(self, generation: Generation) -> None:
+        """A generation that was built beside another answers from now on."""
+        ...
+
+    async def left(self, generation: Generation) -> tuple[int, int]:
+        """How many messages that were indexed before this generation misses still (those set aside not counted), and how many
+        messages there are to index in all."""
         ...
 
     async def indexed_chunks(self, generation: Generation) -> int:
@@ -289,7 +327,8 @@ class IndexQueue(Protocol):
         ...
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
-        """Chunks of unindexed messages that are due, whole messages, oldest first, all sessions; at most about `limit`."""
+        """Chunks of unindexed messages that are due, whole messages, all sessions: first those that the generation that answers
+        misses too (`fresh`), then the oldest; at most about `limit`."""
         ...
 
     async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
@@ -311,7 +350,7 @@ class IndexQueue(Protocol):
         ...
 
     async def backlog(self) -> tuple[int, int]:
-        """How many messages are unindexed and how many are set aside, over all tenants."""
+        """How many messages the generation that answers misses, and how many are set aside, over all tenants."""
         ...
 
     async def next_due_s(self) -> float | None:
@@ -366,16 +405,26 @@ class LexicalIndex(Protocol):
 class VectorIndex(Protocol):
     """Vectors of chunks, searched by cosine."""
 
-    async def use(self, generation: Generation, dimension: int) -> None:
-        """Open (or make) this generation's collection, and remove those of other generations."""
+    async def use(self, generation: Generation, dimension: int, *, answering: Generation | None = None) -> None:
+        """Open (or make) this generation's collection, and remove those of others but that of `answering`: if it is there it is
+        searched until `swap`, and this one is built beside it."""
+        ...
+
+    async def build(self, generation: Generation) -> None:
+        """Begin this generation beside the one that is used, which goes on to answer."""
+        ...
+
+    async def swap(self) -> None:
+        """What was built beside answers from now on; the collection that did is removed. Searches go on meanwhile."""
         ...
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
-        """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten."""
+        """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten. Those of
+        `fresh` chunks go into the generation that answers too."""
         ...
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
-        """Take vectors out; those that are not there are ignored."""
+        """Take vectors out of every generation; those that are not there are ignored."""
         ...
 
     async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
@@ -384,7 +433,7 @@ class VectorIndex(Protocol):
         ...
 
     async def count(self) -> int:
-        """Vectors in the current generation."""
+        """Vectors in the generation that is filled."""
         ...
 
     async def close(self) -> None: ...

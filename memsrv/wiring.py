@@ -53,6 +53,7 @@ from memsrv.services.importing import Importing
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
+from memsrv.services.recutting import Recutter
 from memsrv.services.switching import Switching
 from memsrv.services.warming import Warming
 from memsrv.services.windows import ModelWindows
@@ -157,7 +158,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
             FaultyVectors(vectors, faults),
             FaultyEmbedder(embedder, faults),
         )
-    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch)
+    recutter = Recutter(transcript, analyzer)
+    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recutter.page)
     indexer.start()
     stack.push_async_callback(indexer.close)
 

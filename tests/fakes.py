@@ -73,6 +73,7 @@ class Waiting:
     attempts: int = 0
     due_at: float = 0.0
     set_aside: bool = False
+    fresh: bool = True
 
 
 @dataclass
@@ -81,6 +82,7 @@ class MemoryQueue:
 
     retry_s: float = 0.0
     current: Generation | None = None
+    serving: Generation | None = None
     waiting: dict[int, Waiting] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
@@ -103,11 +105,24 @@ class MemoryQueue:
     async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
         if self.current and self.current.fingerprint == fingerprint:
             return self.current, False
-        return await self.renew(fingerprint), True
+        beside = self.serving is not None and self.serving.space == Generation(0, fingerprint).space
+        return await self.renew(fingerprint, beside=beside), True
 
-    async def renew(self, fingerprint: str) -> Generation:
+    async def answering(self) -> Generation | None:
+        return self.serving
+
+    async def swap(self, generation: Generation) -> None:
+        self.serving = generation
+
+    async def left(self, generation: Generation) -> tuple[int, int]:
+        return sum(not message.fresh for message in self._unindexed()), len(self.waiting)
+
+    async def renew(self, fingerprint: str, *, beside: bool = False) -> Generation:
         self.current = Generation(self.current.number + 1 if self.current else 1, fingerprint)
+        if not beside:
+            self.serving = self.current
         for message in self.waiting.values():
+            message.fresh = not beside or bool(message.unmarked)
             message.unmarked = {chunk.number for chunk in message.chunks}
             message.set_aside, message.attempts, message.due_at = False, 0, 0.0
         return self.current
@@ -118,12 +133,13 @@ class MemoryQueue:
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         await asyncio.sleep(0)
         assert generation == self.current
-        due = [message for message in self._unindexed() if message.due_at <= time.monotonic()]
+        found = [message for message in self._unindexed() if message.due_at <= time.monotonic()]
+        due = sorted(found, key=lambda message: not message.fresh)
         chunks: list[PendingChunk] = []
         for message in due:
             if len(chunks) < limit:
                 unmarked = [chunk for chunk in message.chunks if chunk.number in message.unmarked]
-                chunks.extend(replace(chunk, attempts=message.attempts) for chunk in unmarked)
+                chunks.extend(replace(chunk, attempts=message.attempts, fresh=message.fresh) for chunk in unmarked)
         return chunks
 
     async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
@@ -151,7 +167,8 @@ class MemoryQueue:
         self.gone = [number for number in self.gone if number not in set(chunk_numbers)]
 
     async def backlog(self) -> tuple[int, int]:
-        return len(self._unindexed()), sum(message.set_aside for message in self.waiting.values())
+        missing = sum(message.fresh for message in self._unindexed())
+        return missing, sum(message.set_aside for message in self.waiting.values())
 
     async def next_due_s(self) -> float | None:
         due = [message.due_at for message in self._unindexed()]
@@ -168,6 +185,7 @@ class MemoryVectors:
         self.is_down = False
         self.generations: dict[int, dict[int, tuple[PendingChunk, np.ndarray]]] = {}
         self._current = 0
+        self._answering = 0
 
     @property
     def rows(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
@@ -175,27 +193,52 @@ class MemoryVectors:
             raise IndexDown("It is down.")
         return self.generations[self._current]
 
+    @property
+    def searched(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
+        if self.is_down:
+            raise IndexDown("It is down.")
+        return self.generations[self._answering]
+
     def delete_folder(self) -> None:
         self.generations.clear()
 
-    async def use(self, generation: Generation, dimension: int) -> None:
+    async def use(self, generation: Generation, dimension: int, *, answering: Generation | None = None) -> None:
+        if self.is_down:
+            raise IndexDown("It is down.")
+        self._current = self._answering = generation.number
+        if answering and answering.number in self.generations:
+            self._answering = answering.number
+        kept = {self._answering, self._current}
+        self.generations = {number: self.generations.get(number, {}) for number in kept}
+
+    async def build(self, generation: Generation) -> None:
         if self.is_down:
             raise IndexDown("It is down.")
         self._current = generation.number
-        self.generations = {self._current: self.generations.get(self._current, {})}
+        self.generations[self._current] = {}
+
+    async def swap(self) -> None:
+        if self.is_down:
+            raise IndexDown("It is down.")
+        self._answering = self._current
+        self.generations = {self._current: self.generations[self._current]}
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
-        self.rows.update({chunk.number: (chunk, row) for chunk, row in zip(chunks, vectors, strict=True)})
+        for chunk, row in zip(chunks, vectors, strict=True):
+            self.rows[chunk.number] = chunk, row
+            if chunk.fresh:
+                self.searched[chunk.number] = chunk, row
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
         for number in chunk_numbers:
             self.rows.pop(number, None)
+            self.searched.pop(number, None)
 
     async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
         scores = {
             number: float(row @ vector)
-            for number, (chunk, row) in self.rows.items()
+            for number, (chunk, row) in self.searched.items()
             if chunk.tenant == scope.tenant and chunk.session_number in scope.session_numbers
         }
         order = sorted(scores, key=lambda number: (-scores[number], number))

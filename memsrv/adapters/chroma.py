@@ -95,6 +95,24 @@ def http_sessions(client: Any) -> list[httpx.Client]:
     return [session for session in sessions if isinstance(session, httpx.Client)]
 
 
+def name_of(generation: Generation) -> str:
+    return f"{PREFIX}{generation.number}"
+
+
+def marks_of(generation: Generation, dimension: int) -> dict[str, Any]:
+    """What a collection says of itself."""
+    return {"fingerprint": generation.fingerprint, "dimension": dimension}
+
+
+def remove_others(client: Any, kept: Sequence[Generation], dimension: int) -> None:
+    """Remove our collections but those of these generations; one of their names that was built otherwise goes too."""
+    known = {name_of(generation): marks_of(generation, dimension) for generation in kept}
+    for other in client.list_collections():
+        if other.name.startswith(PREFIX) and known.get(other.name) != dict(other.metadata or {}):
+            with suppress(NotFoundError):
+                client.delete_collection(other.name)
+
+
 def sweep(folder: Path) -> None:
     """Remove the folders of collections that are gone: Chroma forgets them but leaves them on the disk."""
     with closing(sqlite3.connect(f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro", uri=True)) as database:
@@ -118,18 +136,26 @@ class Collection:
     client: Any
     rows: Any
     dimension: int
+    generation: Generation
 
     @classmethod
     def own(cls, client: Any, generation: Generation, dimension: int) -> "Collection":
-        """This generation's collection; those of others, and one of this name that was built otherwise, are removed."""
-        name = f"{PREFIX}{generation.number}"
-        metadata = {"fingerprint": generation.fingerprint, "dimension": dimension}
-        for other in client.list_collections():
-            if other.name.startswith(PREFIX) and (other.name != name or dict(other.metadata or {}) != metadata):
-                with suppress(NotFoundError):
-                    client.delete_collection(other.name)
-        rows = client.get_or_create_collection(name, metadata=metadata, configuration={"hnsw": HNSW}, embedding_function=None)
-        return cls(client, rows, dimension)
+        """This generation's collection, made if it is missing."""
+        rows = client.get_or_create_collection(
+            name_of(generation),
+            metadata=marks_of(generation, dimension),
+            configuration={"hnsw": HNSW},
+            embedding_function=None,
+        )
+        return cls(client, rows, dimension, generation)
+
+    @classmethod
+    def found(cls, client: Any, generation: Generation, dimension: int) -> "Collection | None":
+        """This generation's collection, if it is there."""
+        with suppress(NotFoundError):
+            rows = client.get_collection(name_of(generation), embedding_function=None)
+            return cls(client, rows, dimension, generation)
+        return None
 
     def count(self) -> int:
         """Vectors in it."""

@@ -1,7 +1,7 @@
 """Faults on request, for tests only: wrappers around ports that fail as they are told.
 
 They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (before a write), index.written (after it),
-index.use (before a generation is opened), index.query, after_transcript_commit, summarizer (every one, the built-in too).
+index.use (before a generation is opened, begun or swapped), index.query, after_transcript_commit, summarizer (every one, the built-in too).
 Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none; of a summarizer return:<text> and
 raise_if_input_tokens_over:<n>.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from memsrv.core.summary import Count, Heading, Line, Summary, Task, rendered
 from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError, SummarizerDown
-from memsrv.model import Appended, CosineScale, Generation, Message, NewMessage, PendingChunk, Scope, SessionKey
+from memsrv.model import Appended, CosineScale, Forgotten, Generation, Message, NewMessage, PendingChunk, Scope, SessionKey, Stretch
 from memsrv.ports import Embedder, Scored, Summarizer, Transcript, VectorIndex
 
 TARGETS = frozenset({"embedder", "index", "index.written", "index.use", "index.query", "after_transcript_commit", "summarizer"})
@@ -135,9 +135,17 @@ class FaultyVectors:
         self._inner = inner
         self._faults = faults
 
-    async def use(self, generation: Generation, dimension: int) -> None:
+    async def use(self, generation: Generation, dimension: int, *, answering: Generation | None = None) -> None:
         await self._faults.strike("index.use", IndexDown)
-        await self._inner.use(generation, dimension)
+        await self._inner.use(generation, dimension, answering=answering)
+
+    async def build(self, generation: Generation) -> None:
+        await self._faults.strike("index.use", IndexDown)
+        await self._inner.build(generation)
+
+    async def swap(self) -> None:
+        await self._faults.strike("index.use", IndexDown)
+        await self._inner.swap()
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         await self._faults.strike("index", IndexDown)
@@ -179,9 +187,15 @@ class FaultyTranscript:
         await self._faults.strike("after_transcript_commit", MemsrvError)
         return replaced
 
-    async def delete(self, session_number: int, id: str) -> None:
-        await self._inner.delete(session_number, id)
+    async def delete(self, session_number: int, id: str, *, dry_run: bool = False) -> Forgotten:
+        taken = await self._inner.delete(session_number, id, dry_run=dry_run)
         await self._faults.strike("after_transcript_commit", MemsrvError)
+        return taken
+
+    async def erase(self, session_number: int, stretch: Stretch, *, dry_run: bool = False) -> Forgotten:
+        taken = await self._inner.erase(session_number, stretch, dry_run=dry_run)
+        await self._faults.strike("after_transcript_commit", MemsrvError)
+        return taken
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -4,7 +4,8 @@
     one of its chunks was marked.
 (2) A vector whose chunk is gone is on the list of removals: put there by the transaction that took the chunk out, and
     once more by `mark_indexed` if the vector was made meanwhile.
-(3) A message of thousands of chunks is handed out in parts and leaves room for others.
+(3) A generation that is built beside another does not answer until `swap`. Meanwhile what the other lacks too comes first.
+(4) A message of thousands of chunks is handed out in parts and leaves room for others.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
+from memsrv.adapters.erasing_sql import SPEAKING
 from memsrv.adapters.schema import (
+    answering_generation,
     chunks,
-    current_generation,
     generations,
     messages,
+    newest_generation,
     now_micros,
+    recuts,
     sessions,
     slices,
     vector_removals,
@@ -26,7 +30,6 @@ from memsrv.adapters.schema import (
 )
 from memsrv.model import Generation, PendingChunk, Said
 
-SPEAKING = ("user", "assistant", "tool")
 RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
 
@@ -38,20 +41,45 @@ class SqlIndexQueue:
         self._database = database
 
     async def generation(self, fingerprint: str) -> tuple[Generation, bool]:
-        """The current generation for this fingerprint, and whether it is new."""
+        """The newest generation, for this fingerprint, and whether it is new. It is built beside the one that answers if that
+        is of the same space; another chunker marks every message to be cut anew."""
 
         def run(connection: Connection) -> tuple[Generation, bool]:
-            newest = select(generations).order_by(generations.c.number.desc()).limit(1)
-            row = connection.execute(newest).one_or_none()
-            if row is not None and row.fingerprint == fingerprint:
-                return Generation(row.number, row.fingerprint), False
-            return begin_generation(connection, fingerprint), True
+            newest = newest_row(connection)
+            if newest is not None and newest.fingerprint == fingerprint:
+                return newest, False
+            answering = answering_row(connection)
+            new = Generation(0, fingerprint)
+            if newest is not None and newest.chunker != new.chunker:
+                mark_all_uncut(connection)
+            beside = answering is not None and answering.space == new.space
+            return begin_generation(connection, fingerprint, beside=beside), True
 
         return await self._database.write(run)
 
-    async def renew(self, fingerprint: str) -> Generation:
+    async def renew(self, fingerprint: str, *, beside: bool = False) -> Generation:
         """Begin a new generation although the fingerprint is the same."""
-        return await self._database.write(lambda connection: begin_generation(connection, fingerprint))
+        return await self._database.write(lambda connection: begin_generation(connection, fingerprint, beside=beside))
+
+    async def answering(self) -> Generation | None:
+        """The generation that searches go to."""
+        return await self._database.read(answering_row)
+
+    async def swap(self, generation: Generation) -> None:
+        """This generation answers from now on."""
+
+        def run(connection: Connection) -> None:
+            connection.execute(update(generations).values(answers=generations.c.number == generation.number))
+
+        await self._database.write(run)
+
+    async def left(self, generation: Generation) -> tuple[int, int]:
+        """How many messages that are indexed elsewhere this generation misses still, and how many there are to index."""
+        older = (messages.c.generation > 0) & (messages.c.generation < generation.number)
+        missing = select(func.count()).select_from(messages).where(messages.c.set_aside.is_(False), older).scalar_subquery()
+        every = select(func.count()).select_from(messages).where(messages.c.generation.is_not(None)).scalar_subquery()
+        row = await self._database.read(lambda connection: connection.execute(select(missing, every)).one())
+        return row[0], row[1]
 
     async def indexed_chunks(self, generation: Generation) -> int:
         """How many chunks are marked, also of messages that are not whole yet."""
@@ -60,14 +88,16 @@ class SqlIndexQueue:
         return count
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
-        """Chunks of unindexed messages that are due, oldest first; a message of more than half the limit in parts."""
+        """Chunks of unindexed messages that are due, those that cannot be searched yet first, then the oldest; a message of
+        more than half the limit in parts."""
 
         def run(connection: Connection) -> list[PendingChunk]:
-            due = due_messages(connection, generation.number, limit)
+            answering = connection.scalar(select(answering_generation())) or 0
+            due = due_messages(connection, generation.number, limit, first_below=answering)
             return [
                 pending
                 for message, room in shared(due, limit)
-                for pending in waiting_chunks(connection, message, generation.number, room)
+                for pending in waiting_chunks(connection, message, generation.number, room, answering)
             ]
 
         return await self._database.read(run)
@@ -110,22 +140,40 @@ class SqlIndexQueue:
         await self._database.write(lambda connection: unlist_removals(connection, chunk_numbers))
 
     async def backlog(self) -> tuple[int, int]:
-        """How many messages are unindexed and how many are set aside, over all tenants."""
-        unindexed = select(func.count()).select_from(messages).where(*waiting()).scalar_subquery()
+        """How many messages the generation that answers misses and how many are set aside, over all tenants."""
+        unindexed = select(func.count()).select_from(messages).where(*waiting(answering_generation())).scalar_subquery()
         set_aside = select(func.count()).select_from(messages).where(messages.c.set_aside).scalar_subquery()
         row = await self._database.read(lambda connection: connection.execute(select(unindexed, set_aside)).one())
         return row[0], row[1]
 
     async def next_due_s(self) -> float | None:
         """Seconds until a waiting message is due again (0 if one is), or None if none waits."""
-        query = select(func.min(messages.c.retry_at)).where(*waiting())
+        query = select(func.min(messages.c.retry_at)).where(*waiting(newest_generation()))
         due_at = await self._database.read(lambda connection: connection.scalar(query))
         return None if due_at is None else max(0.0, (due_at - now_micros()) / 1_000_000)
 
 
-def begin_generation(connection: Connection, fingerprint: str) -> Generation:
-    """Insert it, and give every message that failed before a fresh start."""
-    connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=now_micros()))
+def newest_row(connection: Connection) -> Generation | None:
+    """The generation that is filled."""
+    row = connection.execute(GENERATIONS.limit(1)).one_or_none()
+    return Generation(row.number, row.fingerprint) if row else None
+
+
+def answering_row(connection: Connection) -> Generation | None:
+    """The generation that searches go to."""
+    row = connection.execute(GENERATIONS.where(generations.c.answers).limit(1)).one_or_none()
+    return Generation(row.number, row.fingerprint) if row else None
+
+
+GENERATIONS = select(generations).order_by(generations.c.number.desc())
+
+
+def begin_generation(connection: Connection, fingerprint: str, *, beside: bool) -> Generation:
+    """Insert it, and give every message that failed before a fresh start. It answers at once, unless it is built beside
+    the one that does."""
+    if not beside:
+        connection.execute(update(generations).values(answers=False))
+    connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=now_micros(), answers=not beside))
     failed = messages.c.set_aside | (messages.c.attempts > 0)
     connection.execute(update(messages).where(failed).values(attempts=0, retry_at=0, reason=None, set_aside=False))
     number = connection.scalar(select(func.max(generations.c.number)))
@@ -133,20 +181,26 @@ def begin_generation(connection: Connection, fingerprint: str) -> Generation:
     return Generation(number, fingerprint)
 
 
+def mark_all_uncut(connection: Connection) -> None:
+    """Mark every message to be cut anew."""
+    connection.execute(delete(recuts))
+    connection.execute(insert(recuts).from_select(["message_number"], select(messages.c.number)))
+
+
 # --- handing out ----------------------------------------------------------------------------------------------------
 
 
-def waiting() -> tuple[ColumnElement[bool], ...]:
-    """Messages that the newest generation misses and that are not set aside."""
-    return messages.c.set_aside.is_(False), messages.c.generation < current_generation()
+def waiting(generation: ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
+    """Messages that a generation misses and that are not set aside."""
+    return messages.c.set_aside.is_(False), messages.c.generation < generation
 
 
-def due_messages(connection: Connection, generation: int, limit: int) -> list[Row[Any]]:
-    """The oldest `limit` messages that wait and are due.
+def due_messages(connection: Connection, generation: int, limit: int, *, first_below: int) -> list[Row[Any]]:
+    """At most `limit` messages that wait and are due: those of generations before `first_below`, then the oldest.
 
     One query for each older generation (there are few): inside one, the index has them in order already.
     """
-    names = ("number", "session_number", "position", "chunk_count", "role", "name", "attempts")
+    names = ("number", "session_number", "position", "chunk_count", "role", "name", "attempts", "generation")
     columns = (*(messages.c[name] for name in names), sessions.c.tenant)
     found: list[Row[Any]] = []
     older = messages.c.set_aside.is_(False) & (messages.c.generation < generation)
@@ -156,7 +210,7 @@ def due_messages(connection: Connection, generation: int, limit: int) -> list[Ro
         query = select(*columns).join(sessions, sessions.c.number == messages.c.session_number)
         found.extend(connection.execute(query.where(here).order_by(messages.c.number).limit(limit)))
         least = connection.scalar(select(func.min(messages.c.generation)).where(older, messages.c.generation > least))
-    return sorted(found, key=lambda row: row.number)[:limit]
+    return sorted(found, key=lambda row: (row.generation >= first_below, row.number))[:limit]
 
 
 def shared(due: Sequence[Row[Any]], limit: int) -> list[tuple[Row[Any], int]]:
@@ -200,7 +254,7 @@ SAID_BEFORE = (
 )
 
 
-def waiting_chunks(connection: Connection, message: Row[Any], generation: int, room: int) -> list[PendingChunk]:
+def waiting_chunks(connection: Connection, message: Row[Any], generation: int, room: int, answering: int) -> list[PendingChunk]:
     """The first `room` chunks of a message that wait, each with what was said before it."""
     own = {"message_number": message.number}
     first = connection.scalar(FIRST_WAITING, own | {"generation": generation})
@@ -212,7 +266,8 @@ def waiting_chunks(connection: Connection, message: Row[Any], generation: int, r
         said = Said(message.name or message.role, row.text)
         if row.generation < generation:
             of_message = (message.session_number, message.number, message.tenant)
-            found.append(PendingChunk(row.number, *of_message, said, before, message.attempts))
+            fresh = row.generation < answering
+            found.append(PendingChunk(row.number, *of_message, said, before, message.attempts, fresh))
         before = said
     return found[:room]
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     func,
     literal_column,
     select,
@@ -58,6 +59,7 @@ sessions = Table(
     Column("last_position", Number, nullable=False),
     Column("last_chunk", Number, nullable=False),  # with `rewrites`: tells a cache of the chunks whether it is fresh
     Column("rewrites", Number, nullable=False),
+    Column("erased", Number, nullable=False, server_default="0"),  # messages that were deleted: so many positions are empty
     Column("made_at", BigInteger, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
     UniqueConstraint("tenant", "name"),
@@ -191,6 +193,8 @@ idempotency = Table(
     Column("key", Text, primary_key=True),
     Column("digest", Text, nullable=False),
     Column("answer", Text, nullable=False),
+    Column("first_position", Number, nullable=False, server_default="0"),  # of the messages that the answer names
+    Column("last_position", Number, nullable=False, server_default="0"),
 )
 
 calibrations = Table(  # what providers counted; an empty model stands for prompts that name none
@@ -211,16 +215,25 @@ generations = Table(
     numbered(),
     Column("fingerprint", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
+    Column("answers", Boolean, nullable=False, server_default=false()),  # searches go to the newest that does
     sqlite_autoincrement=True,
 )
+
+recuts = Table("recuts", metadata, Column("message_number", Number, primary_key=True, autoincrement=False))
 
 vector_removals = Table("vector_removals", metadata, Column("chunk_number", Number, primary_key=True, autoincrement=False))
 
 
-def current_generation() -> ColumnElement[int]:
-    """The newest generation as SQL; 1, the first there will be, while there is none."""
+def newest_generation() -> ColumnElement[int]:
+    """The generation that is filled, as SQL; 1, the first there will be, while there is none."""
     newest = select(generations.c.number).order_by(generations.c.number.desc()).limit(literal_column("1"))
     return func.coalesce(newest.scalar_subquery(), literal_column("1"))
+
+
+def answering_generation() -> ColumnElement[int]:
+    """The generation that is searched, as SQL: the newest, or an older one while the newest is built beside it."""
+    answering = select(generations.c.number).where(generations.c.answers).order_by(generations.c.number.desc())
+    return func.coalesce(answering.limit(literal_column("1")).scalar_subquery(), literal_column("1"))
 
 
 def to_micros(moment: datetime) -> int:

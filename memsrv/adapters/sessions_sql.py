@@ -6,28 +6,32 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from operator import add
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
+    answering_generation,
     chunks,
-    current_generation,
     messages,
     now_micros,
     pins,
     receipt_sources,
     receipts,
+    recuts,
     sessions,
+    snapshots,
     to_json,
     to_moment,
     vector_removals,
     without_nul,
 )
 from memsrv.errors import PinNotFound, SessionNotFound
-from memsrv.model import Meta, Pin, Scope, Session, SessionCounts, SessionKey
+from memsrv.model import Forgotten, Meta, Pin, Scope, Session, SessionCounts, SessionKey
 
 
 class SqlSessions:
@@ -84,18 +88,22 @@ class SqlSessions:
         waiting: int = await self._database.read(lambda connection: connection.execute(PENDING, of_session).scalar_one())
         return waiting
 
-    async def forget(self, key: SessionKey) -> None:
-        """Delete the session and all that hangs on it. Raises SessionNotFound."""
+    async def forget(self, key: SessionKey, *, dry_run: bool = False) -> Forgotten:
+        """Delete the session and all that hangs on it, or only say what would go. Raises SessionNotFound."""
 
-        def run(connection: Connection) -> None:
-            number = session_row(connection, key).number
-            vectors = select(chunks.c.number).where(chunks.c.session_number == number)
-            connection.execute(insert(vector_removals).from_select(["chunk_number"], vectors))
-            drop_receipts(connection, receipt_sources.c.session_number == number)
-            connection.execute(delete(chunks).where(chunks.c.session_number == number))  # faster than a cascade by message
-            connection.execute(delete(sessions).where(sessions.c.number == number))
+        def run(connection: Connection) -> Forgotten:
+            return forget_all(connection, [session_row(connection, key).number], dry_run=dry_run)
 
-        await self._database.write(run, erases=True)
+        return await (self._database.read(run) if dry_run else self._database.write(run, erases=True))
+
+    async def forget_owner(self, tenant: str, owner: str, *, dry_run: bool = False) -> Forgotten:
+        """Delete every session of an owner, all at once, or only say what would go."""
+        query = select(sessions.c.number).where(sessions.c.tenant == tenant, sessions.c.owner == owner)
+
+        def run(connection: Connection) -> Forgotten:
+            return forget_all(connection, connection.scalars(query).all(), dry_run=dry_run)
+
+        return await (self._database.read(run) if dry_run else self._database.write(run, erases=True))
 
     async def scope(self, session: Session, *, owner_wide: bool) -> Scope:
         """The session's own scope, or that of all sessions of its owner (alone if it has none)."""
@@ -145,12 +153,12 @@ class SqlSessions:
 SESSION = select(sessions).where(sessions.c.tenant == bindparam("tenant"), sessions.c.name == bindparam("name")).with_for_update()
 OWN_MESSAGES = messages.c.session_number == bindparam("session_number")
 OWN_CHUNKS = chunks.c.session_number == bindparam("session_number")
-WAITING = (OWN_MESSAGES, messages.c.set_aside.is_(False), messages.c.generation < current_generation())
+WAITING = (OWN_MESSAGES, messages.c.set_aside.is_(False), messages.c.generation < answering_generation())
 OWED = select(func.coalesce(func.sum(messages.c.chunk_count), 0)).where(*WAITING)
 PAID = (  # only a message of several chunks can have some of them in the index
     select(func.count())
     .select_from(messages.join(chunks, chunks.c.message_number == messages.c.number))
-    .where(*WAITING, messages.c.chunk_count > 1, chunks.c.generation >= current_generation())
+    .where(*WAITING, messages.c.chunk_count > 1, chunks.c.generation >= answering_generation())
 )
 PENDING = select(OWED.scalar_subquery() - PAID.scalar_subquery())
 COUNTS = select(
@@ -158,6 +166,14 @@ COUNTS = select(
     select(func.count()).select_from(chunks).where(OWN_CHUNKS).scalar_subquery(),
     PENDING.scalar_subquery(),
     select(func.count()).select_from(messages).where(OWN_MESSAGES, messages.c.set_aside).scalar_subquery(),
+)
+HELD = select(  # as `Forgotten` tells it
+    select(func.count()).select_from(messages).where(OWN_MESSAGES).scalar_subquery(),
+    select(func.count()).select_from(chunks).where(OWN_CHUNKS).scalar_subquery(),
+    *(
+        select(func.count()).select_from(table).where(table.c.session_number == bindparam("session_number")).scalar_subquery()
+        for table in (snapshots, receipts, pins)
+    ),
 )
 PINS = select(pins).where(pins.c.session_number == bindparam("session_number")).order_by(pins.c.number)
 
@@ -170,7 +186,7 @@ def session_row(connection: Connection, key: SessionKey, *, made_at: int | None 
         return row
     if made_at is None:
         raise SessionNotFound(f"There is no session {key.name!r}.")
-    counters = {"last_position": 0, "last_chunk": 0, "rewrites": 0, "made_at": made_at, "changed_at": made_at}
+    counters = {"last_position": 0, "last_chunk": 0, "rewrites": 0, "erased": 0, "made_at": made_at, "changed_at": made_at}
     connection.execute(insert(sessions).values(names | {"settings": "{}", "meta": "{}"} | counters))
     return connection.execute(SESSION, names).one()
 
@@ -180,6 +196,24 @@ def require_session(connection: Connection, session_number: int) -> None:
     query = select(sessions.c.number).where(sessions.c.number == session_number)
     if connection.scalar(query.with_for_update()) is None:
         raise SessionNotFound("The session was deleted meanwhile.")
+
+
+def forget_all(connection: Connection, numbers: Sequence[int], *, dry_run: bool) -> Forgotten:
+    """Delete sessions with all that hangs on them, or only count it; what went."""
+    taken = Forgotten()
+    for number in numbers:
+        counts = connection.execute(HELD, {"session_number": number}).one()
+        taken = Forgotten(*map(add, astuple(taken), (1, *counts)))
+        if dry_run:
+            continue
+        vectors = select(chunks.c.number).where(chunks.c.session_number == number)
+        connection.execute(insert(vector_removals).from_select(["chunk_number"], vectors))
+        drop_receipts(connection, receipt_sources.c.session_number == number)
+        marked = select(messages.c.number).where(messages.c.session_number == number)
+        connection.execute(delete(recuts).where(recuts.c.message_number.in_(marked)))
+        connection.execute(delete(chunks).where(chunks.c.session_number == number))  # faster than a cascade by message
+        connection.execute(delete(sessions).where(sessions.c.number == number))
+    return taken
 
 
 def drop_receipts(connection: Connection, source: ColumnElement[bool]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
-from memsrv.adapters.schema import chunks, current_generation, messages, sessions, to_moment
+from memsrv.adapters.schema import answering_generation, chunks, messages, sessions, to_moment
 from memsrv.errors import MessageNotFound
 from memsrv.model import Chunk, Message, Span
 
@@ -14,9 +14,8 @@ LAST = 2**63 - 1  # no position is as high
 
 # Asked for every prompt, so they are put together only once.
 READ = ("number", "id", "position", "payload", "sent_at", "stored_at", "metadata", "chunk_count", "generation")
-MESSAGES = select(*(messages.c[name] for name in READ), current_generation().label("current")).where(
-    messages.c.session_number == bindparam("session_number")
-)
+MESSAGES_BY_NUMBER = select(*(messages.c[name] for name in READ), answering_generation().label("current"))
+MESSAGES = MESSAGES_BY_NUMBER.where(messages.c.session_number == bindparam("session_number"))
 MESSAGE = MESSAGES.where(messages.c.id == bindparam("id"))
 STRETCH = MESSAGES.where(messages.c.position > bindparam("after"), messages.c.position < bindparam("before")).limit(
     bindparam("most")

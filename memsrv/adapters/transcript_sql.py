@@ -2,9 +2,8 @@
 
 (1) A batch is one transaction: its messages, their chunks, the session's last position and the idempotency key.
 (2) A position is given once: `last_position` never goes down, not even when the newest message is deleted.
-(3) What an edit or delete takes out is listed for removal from the vector index in the same transaction, and the
-    snapshots that covered it turn stale. The receipts that quote it go, and a deleted message's words leave those
-    snapshots too.
+(3) What an edit or delete takes out is listed for removal from the vector index in the same transaction; the snapshots that
+    covered it turn stale and lose their words, the receipts that quote it go (see `erasing_sql`).
 (4) A task state is set by the newest of the messages that an append stores, and by no other. One that an edit or delete
     takes out goes with it, and no older one takes its place.
 """
@@ -14,28 +13,38 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from memsrv.adapters.database import Database
+from memsrv.adapters.erasing_sql import (
+    drop_chunks,
+    erase,
+    meta_in,
+    renew_followers,
+    rewritten,
+    set_state,
+    take_out,
+    toll,
+    within,
+)
 from memsrv.adapters.schema import (
     chunks,
     idempotency,
     messages,
     now_micros,
-    receipt_sources,
+    recuts,
     sessions,
     slices,
-    snapshots,
     to_json,
     to_micros,
-    vector_removals,
     without_nul,
 )
-from memsrv.adapters.sessions_sql import drop_receipts, session_of, session_row
+from memsrv.adapters.sessions_sql import session_of, session_row
 from memsrv.adapters.transcript_rows import (
     CHUNKS,
     LAST,
     MESSAGES,
+    MESSAGES_BY_NUMBER,
     NEWEST_FIRST,
     OLDEST_FIRST,
     chunk_of,
@@ -45,9 +54,7 @@ from memsrv.adapters.transcript_rows import (
 )
 from memsrv.core.taskstate import task_state_of
 from memsrv.errors import IdempotencyConflict, MessageConflict
-from memsrv.model import Appended, Chunk, Message, NewMessage, Scope, SessionKey, Stored
-
-EMPTIED = {"stale": True, "text": "", "summary": None, "findings": "[]"}
+from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, SessionKey, Stored, Stretch
 
 
 class SqlTranscript:
@@ -104,33 +111,50 @@ class SqlTranscript:
         def run(connection: Connection) -> Message:
             old = message_row(connection, session_number, id)
             new = revise(message_of(old))
-            drop_chunks(connection, old.number)
-            fields = content_fields(new, sent_at=old.sent_at) | waiting_fields(new)
+            take_out(connection, session_number, (old.number,), old.position)
+            connection.execute(delete(recuts).where(recuts.c.message_number == old.number))
+            fields = content_fields(new, sent_at=old.sent_at) | waiting_fields(new.chunks)
             connection.execute(update(messages).where(messages.c.number == old.number).values(fields))
-            last_chunk = add_chunks(connection, [(old.number, session_number, new)])
-            covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
-            connection.execute(update(snapshots).where(covering).values(stale=True))
-            drop_receipts(connection, receipt_sources.c.message_number == old.number)
+            last_chunk = add_chunks(connection, [(old.number, session_number, new.chunks)])
+            renew_followers(connection, session_number, old.position)
             unsay_state(connection, session_number, message_of(old), kept=new.task_state)
-            rewritten(connection, session_number, last_chunk)
+            rewritten(connection, session_number, last_chunk=last_chunk)
             return message_of(message_row(connection, session_number, id))
 
         return await self._database.write(run, erases=True)
 
-    async def delete(self, session_number: int, id: str) -> None:
-        """Take a message out. Raises MessageNotFound."""
+    async def delete(self, session_number: int, id: str, *, dry_run: bool = False) -> Forgotten:
+        """Take a message out, or only say what would go. Raises MessageNotFound."""
+
+        def run(connection: Connection) -> Forgotten:
+            which = messages.c.number == message_row(connection, session_number, id).number
+            return toll(connection, session_number, which) if dry_run else erase(connection, session_number, which)
+
+        return await (self._database.read(run) if dry_run else self._database.write(run, erases=True))
+
+    async def erase(self, session_number: int, stretch: Stretch, *, dry_run: bool = False) -> Forgotten:
+        """Take the messages of a stretch out, all at once, or only say what would go."""
+        which = within(session_number, stretch)
+        if dry_run:
+            return await self._database.read(lambda connection: toll(connection, session_number, which))
+        return await self._database.write(lambda connection: erase(connection, session_number, which), erases=True)
+
+    async def uncut(self, limit: int) -> list[Message]:
+        """Messages that must be cut anew, oldest first."""
+        marked = MESSAGES_BY_NUMBER.where(messages.c.number.in_(select(recuts.c.message_number)))
+        query = marked.order_by(messages.c.number).limit(limit)
+        return await self._database.read(lambda connection: [message_of(row) for row in connection.execute(query)])
+
+    async def recut(self, cut: Sequence[tuple[Message, Sequence[NewChunk]]]) -> None:
+        """Put these chunks in the place of the messages' own; what was edited or deleted meanwhile is left alone."""
 
         def run(connection: Connection) -> None:
-            old = message_row(connection, session_number, id)
-            drop_chunks(connection, old.number)
-            connection.execute(delete(messages).where(messages.c.number == old.number))
-            covering = and_(snapshots.c.session_number == session_number, snapshots.c.covers_upto >= old.position)
-            connection.execute(update(snapshots).where(covering).values(EMPTIED))
-            drop_receipts(connection, receipt_sources.c.message_number == old.number)
-            unsay_state(connection, session_number, message_of(old), kept=None)
-            rewritten(connection, session_number, None)
+            for message, new in cut:
+                marked = connection.execute(delete(recuts).where(recuts.c.message_number == message.number))
+                if marked.rowcount:
+                    put_chunks(connection, message.number, new)
 
-        await self._database.write(run, erases=True)
+        await self._database.write(run)
 
     async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
         """Chunks by number; those that are gone or out of the scope are left out."""
@@ -162,6 +186,8 @@ def answered(connection: Connection, session_number: int, key: str | None, diges
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
+    if not row.digest:
+        raise IdempotencyConflict(f"The Idempotency-Key {key!r} was used for messages that were deleted since.")
     if row.digest != digest:
         raise IdempotencyConflict(f"The Idempotency-Key {key!r} was used for another request.")
     return tuple(Stored(id, position, False, chunks) for id, position, chunks in json.loads(row.answer))
@@ -171,7 +197,9 @@ def remember(connection: Connection, session_number: int, key: str | None, diges
     """Keep the answer under its idempotency key."""
     if key:
         answer = to_json([(one.id, one.position, one.chunks) for one in stored])
+        positions = [one.position for one in stored]
         values = {"session_number": session_number, "key": key, "digest": digest, "answer": answer}
+        values |= {"first_position": min(positions), "last_position": max(positions)}
         connection.execute(insert(idempotency).values(values))
 
 
@@ -213,11 +241,11 @@ def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tupl
     rows = [
         {"session_number": session.number, "id": stored.id, "position": stored.position, "stored_at": arrived_at}
         | content_fields(new, sent_at=arrived_at)
-        | waiting_fields(new)
+        | waiting_fields(new.chunks)
         for stored, new in fresh
     ]
     numbers = connection.scalars(insert(messages).returning(messages.c.number, sort_by_parameter_order=True), rows).all()
-    owned = [(number, session.number, new) for number, (_, new) in zip(numbers, fresh, strict=True)]
+    owned = [(number, session.number, new.chunks) for number, (_, new) in zip(numbers, fresh, strict=True)]
     last_chunk = add_chunks(connection, owned) or session.last_chunk
     connection.execute(
         update(sessions)
@@ -229,8 +257,8 @@ def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tupl
         set_state(connection, session.number, told[-1])
 
 
-def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, NewMessage]]) -> int | None:
-    """Insert the chunks of (message number, session number, message); the last one's number, None if there are none."""
+def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, Sequence[NewChunk]]]) -> int | None:
+    """Insert chunks, given as (message number, session number, chunks); the last one's number, None if there are none."""
     rows = [
         {
             "message_number": message_number,
@@ -243,7 +271,7 @@ def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, NewMessag
             "generation": 0,
         }
         for message_number, session_number, new in owned
-        for ordinal, chunk in enumerate(new.chunks)
+        for ordinal, chunk in enumerate(new)
     ]
     if not rows:
         return None
@@ -265,20 +293,24 @@ def content_fields(new: NewMessage, *, sent_at: int) -> dict[str, Any]:
     }
 
 
-def waiting_fields(new: NewMessage) -> dict[str, Any]:
+def waiting_fields(new: Sequence[NewChunk]) -> dict[str, Any]:
     """Columns that say that a message waits for its vectors; without chunks it never does."""
     waits = {"attempts": 0, "retry_at": 0, "reason": None, "set_aside": False}
-    return waits | {"generation": 0 if new.chunks else None}
+    return waits | {"generation": 0 if new else None}
 
 
-# --- editing and deleting -------------------------------------------------------------------------------------------
+# --- editing --------------------------------------------------------------------------------------------------------
 
 
-def drop_chunks(connection: Connection, message_number: int) -> None:
-    """Delete a message's chunks and list their vectors for removal."""
-    numbers = select(chunks.c.number).where(chunks.c.message_number == message_number)
-    connection.execute(insert(vector_removals).from_select(["chunk_number"], numbers))
-    connection.execute(delete(chunks).where(chunks.c.message_number == message_number))
+def put_chunks(connection: Connection, message_number: int, new: Sequence[NewChunk]) -> None:
+    """Give a message other chunks; it is unindexed then."""
+    session_number = connection.scalar(select(messages.c.session_number).where(messages.c.number == message_number))
+    assert session_number is not None, "the mark of a message goes with it"
+    drop_chunks(connection, (message_number,))
+    last_chunk = add_chunks(connection, [(message_number, session_number, new)])
+    fields = waiting_fields(new) | {"chunk_count": len(new)}
+    connection.execute(update(messages).where(messages.c.number == message_number).values(fields))
+    rewritten(connection, session_number, last_chunk=last_chunk)
 
 
 def unsay_state(connection: Connection, session_number: int, old: Message, *, kept: str | None) -> None:
@@ -286,24 +318,3 @@ def unsay_state(connection: Connection, session_number: int, old: Message, *, ke
     told = task_state_of(old.payload)
     if told and told != kept and meta_in(connection, session_number).get("task_state") == told:
         set_state(connection, session_number, None)
-
-
-def set_state(connection: Connection, session_number: int, state: str | None) -> None:
-    """Set the session's task state; the rest of its meta stays."""
-    meta = meta_in(connection, session_number) | {"task_state": state}
-    connection.execute(update(sessions).where(sessions.c.number == session_number).values(meta=to_json(meta)))
-
-
-def meta_in(connection: Connection, session_number: int) -> dict[str, Any]:
-    """The session's meta, as it is stored."""
-    stored = connection.execute(select(sessions.c.meta).where(sessions.c.number == session_number).with_for_update())
-    meta: dict[str, Any] = json.loads(stored.scalar_one())
-    return meta
-
-
-def rewritten(connection: Connection, session_number: int, last_chunk: int | None) -> None:
-    """Tell the caches of a session's chunks that they no longer hold."""
-    values: dict[str, Any] = {"rewrites": sessions.c.rewrites + 1, "changed_at": now_micros()}
-    if last_chunk is not None:
-        values["last_chunk"] = last_chunk
-    connection.execute(update(sessions).where(sessions.c.number == session_number).values(values))

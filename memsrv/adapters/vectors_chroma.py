@@ -5,7 +5,9 @@
     happens to hold.
 (2) A cached session is never behind a finished `put` or `remove` of this object: each is applied to the cache and to the
     loads on their way, in the order in which they finished.
-(3) Nothing is open before `use`; it opens everything anew, so it is also the way back after an IndexDown.
+(3) While a generation is built beside the one that answers, every search goes to the latter; `put` fills the new one, and both
+    with what neither has. `swap` takes no moment in which nothing answers.
+(4) Nothing is open before `use`; it opens everything anew, so it is also the way back after an IndexDown.
 """
 
 import asyncio
@@ -62,7 +64,8 @@ class ChromaVectors:
         self._exact_chunks = exact_chunks
         self._cache_bytes = cache_bytes
         self._refresh_s = refresh_s
-        self._opened: Collection | None = None
+        self._filled: Collection | None = None
+        self._answering: Collection | None = None
         self._cache: MatrixCache[Place] = MatrixCache(cache_bytes)
         self._checked_at: dict[Place, float] = {}
         self._large: set[Scope] = set()
@@ -97,37 +100,56 @@ class ChromaVectors:
             refresh_s=refresh_s,
         )
 
-    async def use(self, generation: Generation, dimension: int) -> None:
-        """Open, or open again, and make this generation's collection the only one of ours; IndexDown if it cannot be."""
-        before, self._opened = self._opened, None
+    async def use(self, generation: Generation, dimension: int, *, answering: Generation | None = None) -> None:
+        """Open, or open again, and make the collections of these generations the only ones of ours; IndexDown if it cannot
+        be. The one that answers is searched if it is there."""
+        before, self._filled, self._answering = self._filled, None, None
         self._forget()
-        self._opened = await self._run(self._writer, self._open, before, generation, dimension)
+        opened = await self._run(self._writer, self._open, before, generation, dimension, answering)
+        self._filled, self._answering = opened
+
+    async def build(self, generation: Generation) -> None:
+        """Begin this generation; the one that answers goes on to."""
+        filled = self._current()
+        self._filled = await self._run(self._writer, Collection.own, filled.client, generation, filled.dimension)
+
+    async def swap(self) -> None:
+        """What was built answers from now on; the collection that did so is removed."""
+        filled = self._to_fill()
+        self._answering = filled
+        self._forget()
+        await self._run(self._writer, self._remove_all_but, filled)
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten."""
-        opened = self._current()
+        opened, answering = self._to_fill(), self._current()
         assert vectors.shape == (len(chunks), opened.dimension), "a vector of the right dimension for each chunk"
         assert bool(np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)), "unit rows, all finite"
         assert len({chunk.number for chunk in chunks}) == len(chunks), "each chunk once"
         await self._run(self._writer, opened.write, chunks, vectors)
+        searched = list(range(len(chunks)))
+        if answering is not opened:
+            searched = [row for row in searched if chunks[row].fresh]
+            await self._run(self._writer, answering.write, [chunks[row] for row in searched], vectors[searched])
         rows: dict[Place, list[int]] = {}
-        for row, chunk in enumerate(chunks):
+        for row in searched:
+            chunk = chunks[row]
             rows.setdefault((chunk.tenant, chunk.session_number), []).append(row)
         for key, own in rows.items():
             self._apply(key, added(np.array([chunks[row].number for row in own], np.int64), vectors[own].astype(np.float32)))
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
         """Take vectors out; those that are not there are ignored. Done twice is as good as once."""
-        opened = self._current()
-        there = await self._run(self._writer, opened.places, chunk_numbers)
-        try:
-            await self._run(self._writer, opened.erase, list(there))
-        finally:
-            # after a failure too: Chroma may have done it, and what is on its way out must not be answered
-            gone = np.array(list(there), np.int64)
-            for key in set(there.values()):
-                self._apply(key, removed(gone))
-            self._large.clear()
+        for opened in {id(one): one for one in (self._to_fill(), self._current())}.values():
+            there = await self._run(self._writer, opened.places, chunk_numbers)
+            try:
+                await self._run(self._writer, opened.erase, list(there))
+            finally:
+                # after a failure too: Chroma may have done it, and what is on its way out must not be answered
+                gone = np.array(list(there), np.int64)
+                for key in set(there.values()):
+                    self._apply(key, removed(gone))
+                self._large.clear()
 
     async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         """The nearest `limit` chunks of the scope, and those of `also` that are in it, with cosines, best first."""
@@ -137,19 +159,22 @@ class ChromaVectors:
         assert vector.shape == (opened.dimension,), "a query of the index's own embedder"
         query = vector.astype(np.float32)
         try:
-            return await self._search(opened, scope, query, limit, also)
+            found = await self._search(opened, scope, query, limit, also)
+            if opened is self._answering:
+                return found
         except IndexDown as error:
             if not chroma.may_pass(error):
                 raise
-        return await self._search(opened, scope, query, limit, also)
+        # after a swap: a collection that is being removed may answer with less than it held
+        return await self._search(self._current(), scope, query, limit, also)
 
     async def count(self) -> int:
-        """Vectors in the current generation."""
-        return await self._run(self._readers, self._current().count)
+        """Vectors in the generation that is filled."""
+        return await self._run(self._readers, self._to_fill().count)
 
     async def close(self) -> None:
         """Wait for the write that runs, then let go of the client."""
-        opened, self._opened = self._opened, None
+        opened, self._filled, self._answering = self._filled, None, None
         if opened:
             await self._run(self._writer, chroma.disconnect, opened.client)
         for threads in (self._writer, self._readers):
@@ -207,6 +232,8 @@ class ChromaVectors:
             return None
         for (_, number), change in load.writes:
             read[number] = change(read[number])
+        if opened is not self._answering:
+            load.outdated = True
         for number, matrix in read.items() if not load.outdated else ():
             self._cache.put((scope.tenant, number), matrix)
             if self._refresh_s is not None:
@@ -230,17 +257,34 @@ class ChromaVectors:
             load.outdated = True
 
     def _current(self) -> Collection:
-        if self._opened is None:
+        if self._answering is None:
             raise IndexDown("The vector index is not open.", self._hint)
-        return self._opened
+        return self._answering
 
-    def _open(self, before: Collection | None, generation: Generation, dimension: int) -> Collection:
+    def _to_fill(self) -> Collection:
+        if self._filled is None:
+            raise IndexDown("The vector index is not open.", self._hint)
+        return self._filled
+
+    def _open(
+        self, before: Collection | None, generation: Generation, dimension: int, answering: Generation | None
+    ) -> tuple[Collection, Collection]:
         if before:
             chroma.disconnect(before.client)
-        opened = Collection.own(self._connect(), generation, dimension)
+        client = self._connect()
+        kept = [generation, answering] if answering else [generation]
+        chroma.remove_others(client, kept, dimension)
+        filled = Collection.own(client, generation, dimension)
+        self._sweep()
+        return filled, (Collection.found(client, answering, dimension) if answering else None) or filled
+
+    def _remove_all_but(self, kept: Collection) -> None:
+        chroma.remove_others(kept.client, [kept.generation], kept.dimension)
+        self._sweep()
+
+    def _sweep(self) -> None:
         if self._folder:
             chroma.sweep(self._folder)
-        return opened
 
     async def _run(self, threads: ThreadPoolExecutor, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call Chroma in a thread."""

@@ -7,40 +7,53 @@ Appending a message marks it unindexed in the same transaction; only this module
 (3) Deleting the index and running to the end restores recall in full: an index that holds fewer vectors than there are marks
     was lost, and a new generation begins.
 (4) An embedder that is down is waited for. Only another fingerprint, told by an embedder that answers, makes a generation.
-(5) One failure does not hide another: a message is to blame only if it fails alone while the embedder answers a probe; it
+(5) A rebuild fills a generation beside the one that answers, which goes on to, and swaps when it misses nothing more. What
+    comes in meanwhile goes into both, first. After a stop in the midst the next start goes on with it.
+(6) One failure does not hide another: a message is to blame only if it fails alone while the embedder answers a probe; it
     waits longer each time and is set aside in the end, and the others go on. An index that fails is never a message's fault.
 """
 
 import asyncio
 import contextlib
 import random
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import structlog
 
-from memsrv.core.view import CHUNKS, VIEW, passage
+from memsrv.core.view import CHUNKS, VIEW
 from memsrv.errors import EmbedderDown, IndexDown, MemsrvError
 from memsrv.model import Generation, PendingChunk
 from memsrv.ports import Embedder, IndexQueue, VectorIndex
+from memsrv.services.embedding import Batch, Embedding, batches
 
-PROBE = "Is anybody there?"
 REMOVALS = 1000
 SUSPECT_AFTER = 3
 """After so many failures in a row the batch, not the embedder, may be to blame."""
-REMEMBERED = 4096
-"""Vectors of so many texts are kept by a hash of the text: what is said, edited or imported twice is embedded once."""
 PROGRESS_POLL_S = 0.25
 """A waiter looks again at least so often: a mark may have been cleared just before it began to wait."""
 
 log = structlog.get_logger()
 
 Messages = Sequence[Sequence[PendingChunk]]
-Batch = Sequence[tuple[str, Sequence[PendingChunk]]]
-"""Texts, each with the chunks that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """How far a rebuild is: of `messages` that there are to index, `left` are missing still; `generation` is filled, and the
+    one that `answers` is searched (None while the index was not opened yet). Both are the same when none is under way."""
+
+    messages: int
+    left: int
+    generation: int | None
+    answers: int | None
+
+    @property
+    def running(self) -> bool:
+        """Whether a generation is built beside the one that answers."""
+        return self.generation != self.answers
 
 
 @dataclass(slots=True)
@@ -54,7 +67,8 @@ class Counters:
 
 class Indexer:
     """One background task. `batch`: texts in one call of the embedder; `window`: chunks taken from the queue at once;
-    `attempts`: how often a message is tried before it is set aside; `poll_s`: how long a quiet queue is left alone."""
+    `attempts`: how often a message is tried before it is set aside; `recut` cuts a page of messages anew and says whether there
+    were any; `poll_s`: how long a quiet queue is left alone."""
 
     def __init__(
         self,
@@ -68,16 +82,22 @@ class Indexer:
         backoff_s: float = 0.5,
         max_backoff_s: float = 30.0,
         poll_s: float = 60.0,
+        recut: Callable[[], Awaitable[bool]] | None = None,
     ):
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
+        self._embedding = Embedding(embedder)
         self._batch, self._window, self._attempts = batch, window, attempts
         self._backoff_s, self._max_backoff_s, self._poll_s = backoff_s, max_backoff_s, poll_s
         self._generation: Generation | None = None
+        self._answering: Generation | None = None
+        self._recut, self._uncut = recut, True
+        self._rebuild_asked = False
         self._catching_up = False
         self._down: set[str] = set()
         self._failures = 0
-        self._known: dict[bytes, np.ndarray] = {}
+        self._worked = False
+        self._working = asyncio.Lock()
         self._wake, self._closing, self._moved = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -95,9 +115,30 @@ class Indexer:
         """Begin to work in the background."""
         self._task = asyncio.create_task(self._run(), name="indexer")
 
-    def notify(self) -> None:
-        """There is something to do."""
+    def notify(self, *, uncut: bool = False) -> None:
+        """There is something to do; `uncut`: messages must be cut anew, too."""
+        self._uncut = self._uncut or uncut
         self._wake.set()
+
+    def rebuild(self) -> None:
+        """Build the index anew beside the one that answers, and swap; one that is under way goes on."""
+        self._rebuild_asked = True
+        self._wake.set()
+
+    @contextlib.asynccontextmanager
+    async def still(self) -> AsyncIterator[None]:
+        """Nothing is put into the index or taken out inside; what is in hand ends first."""
+        async with self._working:
+            yield
+
+    async def rebuilding(self) -> Rebuilding:
+        """How far the rebuild is, if one is under way or was asked for."""
+        filled, answering = self._generation, self._answering
+        if filled is None or answering is None:
+            return Rebuilding(0, 0, None, None)
+        left, messages = await self._queue.left(filled)
+        ahead = filled.number + 1 if self._rebuild_asked and filled == answering else filled.number
+        return Rebuilding(messages, messages if ahead > filled.number else left, ahead, answering.number)
 
     async def progress(self, timeout_s: float) -> None:
         """Return when marks were cleared, or after a moment, at most `timeout_s`: look again then."""
@@ -120,6 +161,8 @@ class Indexer:
         while not self._closing.is_set():
             self._wake.clear()
             error = await outcome(self._round())
+            if error is None and not self._worked:
+                error = await outcome(self._rest())
             if error:
                 self._note_failure(error)
                 await asleep(self._closing, self._backoff())
@@ -139,37 +182,69 @@ class Indexer:
         log.warning("indexing failed", error=type(error).__name__, reason=reason(error), failures=self._failures)
 
     async def _round(self) -> None:
-        """Do what is due, or sleep until something is. Raises what went wrong."""
-        generation = self._generation or await self._begin()
-        worked = await self._remove()
-        if "embedder" in self._down:
-            await self._embed([PROBE])
-        worked = await self._index_pending(generation) or worked
+        """Do what is due. Raises what went wrong."""
+        async with self._working:
+            generation = self._generation or await self._begin()
+            if self._rebuild_asked:
+                generation = await self._build_beside(generation)
+            worked = await self._remove()
+            if "embedder" in self._down:
+                await self._embedding.probe()
+            if self._recut and self._uncut:
+                self._uncut = await self._recut()
+                worked = worked or self._uncut
+            worked = await self._index_pending(generation) or worked
+            if generation != self._answering and (await self._queue.left(generation))[0] == 0:
+                await self._swap(generation)
+        self._worked = worked
         self._down.clear()
         self._failures = 0
         if self._catching_up:
             self._catching_up = (await self._queue.backlog())[0] > 0
-        if not worked:
-            due_s = await self._queue.next_due_s()
-            await asleep(self._wake, self._poll_s if due_s is None else min(due_s, self._poll_s))
+
+    async def _rest(self) -> None:
+        """Sleep until something is due."""
+        due_s = await self._queue.next_due_s()
+        await asleep(self._wake, self._poll_s if due_s is None else min(due_s, self._poll_s))
 
     async def _begin(self) -> Generation:
         """Open the index for the embedder's generation; a new one if there is none, or if the index was lost."""
         if self._embedder.dimension is None:
-            await self._embed([PROBE])
+            await self._embedding.probe()
         dimension = self._embedder.dimension
         assert dimension, "an embedder that answered knows its dimension"
         fingerprint = f"{self._embedder.fingerprint}|{dimension}|view{VIEW}|chunks{CHUNKS}"
         generation, new = await self._queue.generation(fingerprint)
-        self._known.clear()
-        await self._index.use(generation, dimension)
+        answering = await self._queue.answering()
+        self._embedding.forget()
+        await self._index.use(generation, dimension, answering=answering if answering != generation else None)
         if await self._lost(generation, new):
             log.warning("the index was lost and is built anew", generation=generation.number)
             generation = await self._queue.renew(fingerprint)
             await self._index.use(generation, dimension)
-        self._generation = generation
+        self._uncut = self._uncut or new
+        self._generation, self._answering = generation, await self._queue.answering()
         self._catching_up = (await self._queue.backlog())[0] > 0
         return generation
+
+    async def _build_beside(self, generation: Generation) -> Generation:
+        """Begin the rebuild that was asked for, unless one is under way."""
+        if generation == self._answering:
+            self._embedding.forget()
+            self._generation = None  # if the index fails now, the next round opens what the queue has begun
+            generation = await self._queue.renew(generation.fingerprint, beside=True)
+            await self._index.build(generation)
+            self._generation = generation
+            log.info("a rebuild begins", generation=generation.number)
+        self._rebuild_asked = False
+        return generation
+
+    async def _swap(self, generation: Generation) -> None:
+        """What was built answers from now on. The queue first: if the index fails now, the next start opens what it says."""
+        await self._queue.swap(generation)
+        self._answering = generation
+        await self._index.swap()
+        log.info("the rebuilt index answers", generation=generation.number)
 
     async def _lost(self, generation: Generation, new: bool) -> bool:
         """Whether the index lacks vectors that are marked, or (new) holds those of a transcript that is gone.
@@ -224,8 +299,8 @@ class Indexer:
         chunks = [chunk for message in messages for chunk in message]
         storing: asyncio.Task[None] | None = None
         try:
-            for batch in self._batches(chunks):
-                vectors = await self._vectors([text for text, _ in batch])
+            for batch in batches(chunks, self._batch):
+                vectors = await self._embedding.vectors([text for text, _ in batch])
                 if storing:
                     await storing
                 storing = asyncio.create_task(self._put(batch, vectors))  # while the next batch is embedded
@@ -245,50 +320,15 @@ class Indexer:
         known = len(messages) == 1 and messages[0][0].attempts > 0
         if not (poison or known or self._failures >= SUSPECT_AFTER):
             return False
-        return await outcome(self._embed([PROBE])) is None
+        return await outcome(self._embedding.probe()) is None
 
     async def _blame(self, message_number: int, error: Exception) -> None:
         if await self._queue.mark_failed(message_number, reason(error), most=self._attempts):
             log.error("a message cannot be indexed and is set aside", message=message_number, reason=reason(error))
 
-    # --- vectors ----------------------------------------------------------------------------------------------------
-
-    def _batches(self, chunks: Sequence[PendingChunk]) -> list[Batch]:
-        """Texts with the chunks that have them, each text once; texts of like length go together, which pads least."""
-        by_text: dict[str, list[PendingChunk]] = {}
-        for chunk in chunks:
-            by_text.setdefault(passage(chunk), []).append(chunk)
-        texts = sorted(by_text.items(), key=lambda item: (len(item[0]), item[0]))
-        return [texts[start : start + self._batch] for start in range(0, len(texts), self._batch)]
-
-    async def _vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """A unit row for each text. One that was embedded lately is not embedded again."""
-        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-        known = {key: row for key in keys if (row := self._known.get(key)) is not None}
-        new = [at for at, key in enumerate(keys) if key not in known]
-        if new:
-            known |= zip((keys[at] for at in new), await self._embed([texts[at] for at in new]), strict=True)
-        self._remember(known)
-        return np.stack([known[key] for key in keys])
-
-    def _remember(self, vectors: Mapping[bytes, np.ndarray]) -> None:
-        self._known |= vectors
-        for key in list(self._known)[: max(0, len(self._known) - REMEMBERED)]:
-            del self._known[key]
-
     async def _put(self, batch: Batch, vectors: np.ndarray) -> None:
         rows = [(chunk, at) for at, (_, chunks) in enumerate(batch) for chunk in chunks]
         await self._index.put([chunk for chunk, _ in rows], vectors[[at for _, at in rows]])
-
-    async def _embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Ask the embedder and check its answer: a vector that is not finite or zero would never be found again."""
-        vectors = await self._embedder.passages(texts)
-        if vectors.shape != (len(texts), self._embedder.dimension):
-            raise EmbedderDown(f"The embedder answered an array of shape {vectors.shape}.")
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not (np.isfinite(norms) & (norms > 0)).all():
-            raise EmbedderDown("The embedder answered a vector that is zero or not finite.", poison=True)
-        return np.asarray(vectors / norms, np.float32)
 
 
 async def outcome(work: Coroutine[Any, Any, np.ndarray | None]) -> Exception | None:

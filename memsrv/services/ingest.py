@@ -14,7 +14,7 @@ from memsrv.core.content import digest, text_of
 from memsrv.core.marks import blocks
 from memsrv.core.taskstate import task_state_of
 from memsrv.errors import Busy
-from memsrv.model import Appended, Draft, Message, NewChunk, NewMessage, Session, SessionKey, Span
+from memsrv.model import Appended, Draft, Forgotten, Message, NewChunk, NewMessage, Session, SessionKey, Span, Stretch
 from memsrv.ports import Analyzer, Sessions, Transcript
 from memsrv.services.compaction import Compaction
 from memsrv.services.gates import Gates
@@ -70,18 +70,35 @@ class Ingest:
         self._compaction.notify(session)
         return message
 
-    async def delete(self, session: Session, id: str) -> None:
+    async def delete(self, session: Session, id: str) -> Forgotten:
         """Take a message out; chunks, terms and vectors follow."""
         async with self._turn(session.key):
-            await self._transcript.delete(session.number, id)
+            taken = await self._transcript.delete(session.number, id)
         self._indexer.notify()
         self._compaction.notify(session)
+        return taken
 
-    async def forget(self, key: SessionKey) -> None:
+    async def erase(self, session: Session, stretch: Stretch) -> Forgotten:
+        """Take out the messages of a stretch, all or none."""
+        async with self._turn(session.key):
+            taken = await self._transcript.erase(session.number, stretch)
+        self._indexer.notify()
+        self._compaction.notify(session)
+        return taken
+
+    async def forget(self, key: SessionKey) -> Forgotten:
         """Forget a session whole."""
         async with self._turn(key):
-            await self._sessions.forget(key)
+            taken = await self._sessions.forget(key)
         self._indexer.notify()
+        return taken
+
+    async def forget_owner(self, tenant: str, owner: str) -> Forgotten:
+        """Forget every session of an owner. No gate holds this up: a switch in the midst finds its session gone."""
+        async with self._room():
+            taken = await self._sessions.forget_owner(tenant, owner)
+        self._indexer.notify()
+        return taken
 
     async def wait_indexed(self, session: Session, wait_ms: int) -> int:
         """Wait up to `wait_ms` until every message of the session can be recalled; how many can't be yet."""
@@ -95,14 +112,19 @@ class Ingest:
 
     @asynccontextmanager
     async def _turn(self, key: SessionKey) -> AsyncIterator[None]:
-        async with self._gates.writing(key):  # first: who waits for a frozen session must not use up the room of the others
-            if self._waiting >= self._max_waiting:
-                raise Busy(f"{self._waiting} writes wait already.")
-            self._waiting += 1
-            try:
-                yield
-            finally:
-                self._waiting -= 1
+        # the gate first: who waits for a frozen session must not use up the room of the others
+        async with self._gates.writing(key), self._room():
+            yield
+
+    @asynccontextmanager
+    async def _room(self) -> AsyncIterator[None]:
+        if self._waiting >= self._max_waiting:
+            raise Busy(f"{self._waiting} writes wait already.")
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:

@@ -273,11 +273,34 @@ class SessionStateOut(SessionOut):
     summary: CoverageOut | None
 
 
-class ForgottenOut(BaseModel):
+class ErasedOut(BaseModel):
+    """What a deletion takes, or would take."""
+
     session: str
     dry_run: bool
     messages: int
     chunks: int
+    summaries: int = Field(description="Versions of the summary that lose their text.")
+    receipts: int
+
+
+class MessageDeletedOut(ErasedOut):
+    deleted: str
+
+
+class ForgottenOut(ErasedOut):
+    pins: int
+
+
+class OwnerForgottenOut(BaseModel):
+    owner: str
+    dry_run: bool
+    sessions: int
+    messages: int
+    chunks: int
+    summaries: int
+    receipts: int
+    pins: int
 
 
 class DeletedOut(BaseModel):

@@ -69,6 +69,7 @@ Services = Annotated[Runtime, Depends(runtime_of)]
 Counters = Annotated[Metrics, Depends(metrics_of)]
 Key = Annotated[SessionKey, Depends(key_of)]
 Id = Annotated[str, Depends(id_of)]
+DryRun = Annotated[bool, Query(description="Only say what would go.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many, at most.")]
 
 

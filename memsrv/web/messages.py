@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from fastapi import Header, Query, Request
 
 from memsrv.errors import BadRequest
-from memsrv.model import Message
+from memsrv.model import Forgotten, Message, Stretch
 from memsrv.web.answers import (
-    DeletedOut,
+    ErasedOut,
+    MessageDeletedOut,
     MessagesOut,
     MessageWithChunksOut,
 )
-from memsrv.web.depends import CONFLICT, Counters, Found, Id, Key, Limit, Services, page, router_of, told
+from memsrv.web.depends import CONFLICT, Counters, DryRun, Found, Id, Key, Limit, Services, page, router_of, told
 from memsrv.web.schemas import (
     MAX_NAME,
     MAX_POSITION,
@@ -20,6 +21,7 @@ from memsrv.web.schemas import (
     AppendedOut,
     Batch,
     EditIn,
+    Instant,
     Messages,
     StoredOut,
     message_out,
@@ -76,11 +78,39 @@ async def edit_message(runtime: Services, session: Found, id: Id, body: EditIn) 
     return await with_chunks(runtime, await runtime.ingest.edit(session, id, body.draft))
 
 
-@router.delete("/context/{session}/messages/{id}", responses=told(DeletedOut))
-async def delete_message(runtime: Services, session: Found, id: Id) -> dict[str, Any]:
+@router.delete("/context/{session}/messages", responses=told(ErasedOut))
+async def delete_messages(
+    runtime: Services,
+    session: Found,
+    after: Annotated[int | None, Query(ge=0, le=MAX_POSITION, description="Positions after this one.")] = None,
+    before: Annotated[int | None, Query(ge=1, le=MAX_POSITION, description="Positions before this one.")] = None,
+    since: Annotated[Instant | None, Query(description="Sent at this time or later.")] = None,
+    until: Annotated[Instant | None, Query(description="Sent before this time.")] = None,
+    dry_run: DryRun = False,
+) -> dict[str, Any]:
+    """Take out the messages within all of the bounds, at least one of which must be given; all at once."""
+    if all(bound is None for bound in (after, before, since, until)):
+        raise BadRequest("No bound is given.", "Give after, before, since or until; after=0 is every message of the session.")
+    stretch = Stretch(after or 0, before, since, until)
+    if dry_run:
+        taken = await runtime.transcript.erase(session.number, stretch, dry_run=True)
+    else:
+        taken = await runtime.ingest.erase(session, stretch)
+    return {"session": session.key.name, "dry_run": dry_run, **erased_out(taken)}
+
+
+@router.delete("/context/{session}/messages/{id}", responses=told(MessageDeletedOut))
+async def delete_message(runtime: Services, session: Found, id: Id, dry_run: DryRun = False) -> dict[str, Any]:
     """Take a message out of the transcript and of all memory."""
-    await runtime.ingest.delete(session, id)
-    return {"session": session.key.name, "deleted": id}
+    if dry_run:
+        taken = await runtime.transcript.delete(session.number, id, dry_run=True)
+    else:
+        taken = await runtime.ingest.delete(session, id)
+    return {"session": session.key.name, "deleted": id, "dry_run": dry_run, **erased_out(taken)}
+
+
+def erased_out(taken: Forgotten) -> dict[str, int]:
+    return {name: getattr(taken, name) for name in ("messages", "chunks", "summaries", "receipts")}
 
 
 async def with_chunks(runtime: Runtime, message: Message) -> dict[str, Any]:

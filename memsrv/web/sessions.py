@@ -1,6 +1,6 @@
 """The routes of a session's state: settings, meta, pins."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -13,12 +13,13 @@ from memsrv.web.answers import (
     DeletedOut,
     ForgottenOut,
     MetaOut,
+    OwnerForgottenOut,
     PinOut,
     PinsOut,
     SessionsOut,
     SessionStateOut,
 )
-from memsrv.web.depends import CONFLICT, Found, Id, Key, Limit, Services, page, router_of, told
+from memsrv.web.depends import CONFLICT, DryRun, Found, Id, Key, Limit, Services, page, router_of, told
 from memsrv.web.schemas import (
     MAX_NAME,
     MetaIn,
@@ -101,14 +102,30 @@ def refuse_unknown_provider(runtime: Runtime, body: SessionIn) -> None:
 
 
 @router.delete("/context/{session}", responses=told(ForgottenOut))
-async def forget_session(
-    runtime: Services, session: Found, dry_run: Annotated[bool, Query(description="Only say what would go.")] = False
+async def forget_session(runtime: Services, key: Key, dry_run: DryRun = False) -> dict[str, Any]:
+    """Forget the session whole: transcript, chunks, vectors, summaries, receipts, pins."""
+    taken = await (runtime.sessions.forget(key, dry_run=True) if dry_run else runtime.ingest.forget(key))
+    return {"session": key.name, "dry_run": dry_run, **without(asdict(taken), "sessions")}
+
+
+@router.delete("/context", responses=told(OwnerForgottenOut))
+async def forget_owner(
+    request: Request,
+    runtime: Services,
+    owner: Annotated[str, Query(min_length=1, max_length=MAX_NAME, description="Whose sessions.")],
+    dry_run: DryRun = False,
 ) -> dict[str, Any]:
-    """Forget the session whole: transcript, chunks, vectors, summaries, receipts."""
-    counts = await runtime.sessions.counts(session.number)
-    if not dry_run:
-        await runtime.ingest.forget(session.key)
-    return {"session": session.key.name, "dry_run": dry_run, "messages": counts.messages, "chunks": counts.chunks}
+    """Forget every session of an owner whole, all at once."""
+    tenant = request.state.tenant
+    if dry_run:
+        taken = await runtime.sessions.forget_owner(tenant, owner, dry_run=True)
+    else:
+        taken = await runtime.ingest.forget_owner(tenant, owner)
+    return {"owner": owner, "dry_run": dry_run, **asdict(taken)}
+
+
+def without(values: dict[str, Any], name: str) -> dict[str, Any]:
+    return {other: value for other, value in values.items() if other != name}
 
 
 @router.get("/context/{session}/meta", responses=told(MetaOut))

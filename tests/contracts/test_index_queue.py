@@ -54,6 +54,51 @@ async def test_going_back_to_an_old_fingerprint_is_a_new_generation_too(stores):
     assert third.number > first.number + 1
 
 
+async def test_a_generation_of_the_same_space_is_built_beside_the_one_that_answers(stores, key, message):
+    first, _ = await stores.queue.generation("e|4|view1|chunks1")
+    await stores.transcript.append(key, [message("a")])
+    await drain(stores, first)
+    second, new = await stores.queue.generation("e|4|view2|chunks1")
+    assert new
+    assert await stores.queue.answering() == first
+    assert await stores.queue.left(second) == (1, 1)
+    assert await stores.queue.backlog() == (0, 0)
+    assert (await stores.transcript.messages((await stores.sessions.find(key)).number, limit=1))[0].indexed
+
+
+async def test_a_generation_of_another_space_answers_at_once(stores):
+    await stores.queue.generation("e|4|view1|chunks1")
+    second, _ = await stores.queue.generation("other|4|view1|chunks1")
+    assert await stores.queue.answering() == second
+
+
+async def test_a_generation_built_beside_answers_after_the_swap(stores, generation):
+    beside = await stores.queue.renew("f", beside=True)
+    assert await stores.queue.generation("f") == (beside, False)
+    assert await stores.queue.answering() == generation
+    await stores.queue.swap(beside)
+    assert await stores.queue.answering() == beside
+
+
+async def test_what_comes_in_while_a_generation_is_built_is_handed_out_first(stores, key, message, generation):
+    await stores.transcript.append(key, [message("old")])
+    await drain(stores, generation)
+    beside = await stores.queue.renew("f", beside=True)
+    await stores.transcript.append(key, [message("fresh")])
+    handed = await stores.queue.pending(beside, limit=10)
+    assert [(one.said.text, one.fresh) for one in handed] == [("fresh", True), ("old", False)]
+    assert await stores.queue.backlog() == (1, 0)
+    await stores.queue.mark_indexed(beside, handed[:1])
+    assert await stores.queue.backlog() == (0, 0)
+    assert await stores.queue.left(beside) == (1, 2)
+
+
+async def test_a_generation_that_answers_anew_after_a_loss_is_not_beside(stores, generation):
+    await stores.queue.renew("f", beside=True)
+    lost = await stores.queue.renew("f")
+    assert await stores.queue.answering() == lost
+
+
 async def test_a_renewed_generation_begins_again(stores, key, message, generation):
     await stores.transcript.append(key, [message("a")])
     await drain(stores, generation)

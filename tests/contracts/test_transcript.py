@@ -350,11 +350,15 @@ async def test_a_change_takes_the_receipts_that_quote_the_message_in_whatever_se
         assert await stores.receipts.listing(number, 9) == [{"n": 2}]
 
 
-async def test_a_delete_takes_the_words_out_of_snapshots(stores, key, message):
+@pytest.mark.parametrize("change", ["edit", "delete"])
+async def test_a_change_takes_the_words_out_of_snapshots(stores, key, message, change):
     session = (await stores.transcript.append(key, [message("secret", id="x"), message("b", id="y")])).session
     finding = {"kind": "missing", "line": "a secret"}
     await stores.snapshots.add(session.number, replace(snapshot("a secret", 1), findings=(finding,)))
-    await stores.transcript.delete(session.number, "x")
+    if change == "edit":
+        await stores.transcript.replace(session.number, "x", lambda _: message("new"))
+    else:
+        await stores.transcript.delete(session.number, "x")
     [emptied] = await stores.snapshots.listing(session.number, limit=9)
     assert (emptied.text, emptied.summary, emptied.findings) == ("", None, ())
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -247,6 +248,57 @@ async def test_another_generation_begins_empty_and_the_old_one_is_removed(build:
         assert await found(index, scope(1), rows(1)[0]) == []
         await index.use(Generation(6, "old"), DIMENSION)
         assert await index.count() == 0
+
+
+async def test_while_a_generation_is_built_beside_it_the_old_one_answers(build: Build) -> None:
+    async with opened(build, generation=Generation(20, "old")) as index:
+        await index.put([chunk(1)], rows(1))
+        await index.build(Generation(21, "new"))
+        assert await index.count() == 0
+        assert await found(index, scope(1), rows(1)[0]) == [1]
+        await index.put([replace(chunk(2), fresh=True), chunk(1)], rows(2))
+        assert await index.count() == 2
+        assert await found(index, scope(1), rows(1)[0]) == [1, 2]
+        await index.remove([2])
+        assert await found(index, scope(1), rows(1)[0]) == [1]
+        assert await index.count() == 1
+
+
+async def test_after_the_swap_the_new_generation_answers_and_the_old_one_is_gone(build: Build) -> None:
+    async with opened(build, generation=Generation(22, "old")) as index:
+        await index.put([chunk(1)], rows(1))
+        await index.build(Generation(23, "new"))
+        await index.put([chunk(1), chunk(3)], rows(2))
+        await index.swap()
+        assert await found(index, scope(1), rows(1)[0]) == [1, 3]
+        await index.use(Generation(23, "new"), DIMENSION, answering=Generation(22, "old"))
+        assert await found(index, scope(1), rows(1)[0]) == [1, 3]
+
+
+async def test_a_build_goes_on_after_opening_again(build: Build) -> None:
+    old, new = Generation(24, "old"), Generation(25, "new")
+    async with opened(build, generation=old) as index:
+        await index.put([chunk(1), chunk(2)], rows(2))
+        await index.build(new)
+        await index.put([chunk(1)], rows(1))
+    index = build(EXACT)
+    await index.use(new, DIMENSION, answering=old)
+    assert await index.count() == 1
+    assert await found(index, scope(1), rows(1)[0]) == [1, 2]
+    await index.close()
+
+
+async def test_searches_go_on_through_a_swap(build: Build) -> None:
+    vectors = rows(30)
+    async with opened(build, generation=Generation(26, "old")) as index:
+        await index.put([chunk(n) for n in range(30)], vectors)
+        await index.build(Generation(27, "new"))
+        await index.put([chunk(n) for n in range(30)], vectors)
+        swapping = asyncio.create_task(index.swap())
+        answers = [await found(index, scope(1), vectors[0], limit=100) for _ in range(20)]
+        await swapping
+        answers.append(await found(index, scope(1), vectors[0], limit=100))
+    assert all(sorted(answer) == list(range(30)) for answer in answers)
 
 
 async def test_a_collection_that_another_embedder_made_is_not_taken_over(build: Build) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memsrv.errors import EmbedderDown, StoreDown
 from memsrv.model import Generation, PendingChunk
-from memsrv.services.indexer import Indexer
+from memsrv.services.indexer import Indexer, Rebuilding
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors, down
 
 PATIENCE_S = 10.0
@@ -530,3 +530,83 @@ async def test_work_that_is_cut_off_by_a_stop_is_redone(world: World) -> None:
 
 async def test_an_indexer_that_never_started_can_be_closed(world: World) -> None:
     await world.made().close()
+
+
+# --- a rebuild ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_rebuild_fills_a_new_generation_and_the_old_one_answers_until_then(world: World) -> None:
+    world.queue.append(1, "the bicycle is blue")
+    world.queue.append(2, "the boat is red")
+    async with world.running() as indexer:
+        await world.all_indexed()
+        first = world.queue.serving
+        world.embedder.fail = down
+        indexer.rebuild()
+        await world.until(lambda: world.queue.current != first and "embedder" in indexer.degraded)
+        assert sorted(world.index.searched) == [10, 20]
+        assert (await indexer.rebuilding()) == Rebuilding(messages=2, left=2, generation=2, answers=1)
+        world.queue.append(3, "the train is late")
+        world.embedder.fail = lambda texts: None
+        await world.until(lambda: world.queue.serving == world.queue.current != first)
+        await world.all_indexed()
+        await world.until(lambda: list(world.index.generations) == [world.queue.current.number])
+        assert sorted(world.index.searched) == [10, 20, 30]
+
+
+async def test_nothing_is_degraded_while_a_generation_is_built_beside_another(world: World) -> None:
+    seen: list[frozenset[str]] = []
+    world.queue.append(1, "the bicycle is blue")
+    async with world.running() as indexer:
+        await world.all_indexed()
+        await world.until(lambda: not indexer.degraded)
+        world.embedder.spoil = lambda texts, vectors: (seen.append(indexer.degraded), vectors)[1]
+        indexer.rebuild()
+        await world.until(lambda: world.queue.serving.number == 2)
+    assert seen
+    assert not any(seen)
+
+
+async def test_a_rebuild_that_was_stopped_goes_on_after_the_next_start(world: World) -> None:
+    for message in range(1, 5):
+        world.queue.append(message, f"piece {message}")
+    async with world.running():
+        await world.all_indexed()
+    world.embedder.fail = down
+    async with world.running() as indexer:
+        indexer.rebuild()
+        await world.until(lambda: world.queue.current.number == 2)
+    world.embedder.fail = lambda texts: None
+    async with world.running() as indexer:
+        await world.until(lambda: world.queue.serving.number == 2)
+        assert world.queue.current.number == 2
+        assert not (await indexer.rebuilding()).running
+    assert sorted(world.index.searched) == [10, 20, 30, 40]
+
+
+async def test_asking_twice_makes_one_rebuild(world: World) -> None:
+    world.queue.append(1, "piece")
+    async with world.running() as indexer:
+        await world.all_indexed()
+        world.embedder.fail = down
+        indexer.rebuild()
+        await world.until(lambda: world.queue.current.number == 2)
+        indexer.rebuild()
+        world.embedder.fail = lambda texts: None
+        await world.until(lambda: world.queue.serving.number == 2)
+        world.queue.append(2, "more")
+        indexer.notify()
+        await world.all_indexed()
+    assert world.queue.current.number == 2
+
+
+async def test_nothing_is_put_into_the_index_while_it_is_held_still(world: World) -> None:
+    async with world.running() as indexer:
+        await world.until(lambda: world.queue.current is not None)
+        async with indexer.still():
+            world.queue.append(1, "hello")
+            indexer.notify()
+            await asyncio.sleep(0.02)
+            assert not world.index.rows
+        await world.all_indexed()
+    assert sorted(world.index.rows) == [10]
