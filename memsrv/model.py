@@ -230,6 +230,24 @@ class Chunk:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as the store holds it; `terms` are one text, parted by blanks."""
+
+    span: Span
+    text: str
+    terms: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message with what the store keeps beside it."""
+
+    message: Message
+    digest: str
+    chunks: tuple[StoredChunk, ...]
+
+
 # --- index ----------------------------------------------------------------------------------------------------------
 
 

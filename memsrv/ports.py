@@ -32,6 +32,7 @@ from memsrv.model import (
     SessionKey,
     Snapshot,
     Standing,
+    StoredMessage,
     Stretch,
     Summary,
     Switch,
@@ -308,6 +309,10 @@ class IndexQueue(Protocol):
         answers at once (the index was lost), or is built `beside` the one that does."""
         ...
 
+    async def newest(self) -> Generation | None:
+        """The generation that is filled; None before the first."""
+        ...
+
     async def answering(self) -> Generation | None:
         """The generation that searches go to, by which messages count as indexed; None before the first."""
         ...
@@ -355,6 +360,54 @@ class IndexQueue(Protocol):
 
     async def next_due_s(self) -> float | None:
         """Seconds until a waiting message is due again, or None if none waits."""
+        ...
+
+
+class Checks(Protocol):
+    """What the store can say of its own soundness, and the repairs that are made there. It tells numbers, never text."""
+
+    async def integrity(self) -> list[str]:
+        """What the database finds wrong with its own files; none is good."""
+        ...
+
+    async def counts(self) -> Mapping[str, int]:
+        """How many of each thing are wrong that the tables alone tell: 0 is good."""
+        ...
+
+    async def messages(self, *, after: int, limit: int) -> list[StoredMessage]:
+        """Messages of every session numbered above `after`, in order, each with its chunks of the same moment."""
+        ...
+
+    async def marked(self, generation: Generation, *, after: int, limit: int) -> list[int]:
+        """Numbers above `after` of the chunks whose vectors are said to be in this generation, in order."""
+        ...
+
+    async def living(self, numbers: Sequence[int]) -> list[int]:
+        """Those of these numbers that are a chunk's."""
+        ...
+
+    async def strays(self, numbers: Sequence[int]) -> list[int]:
+        """Those of these numbers that are neither a chunk's nor listed for removal."""
+        ...
+
+    async def recut(self, message_numbers: Sequence[int]) -> None:
+        """These messages are `Transcript.uncut`."""
+        ...
+
+    async def unmark(self, chunk_numbers: Sequence[int]) -> None:
+        """These chunks wait for their vectors."""
+        ...
+
+    async def remove(self, chunk_numbers: Sequence[int]) -> None:
+        """The vectors of these numbers must go."""
+        ...
+
+    async def repair(self) -> None:
+        """Mend what `counts` finds, but for messages that are lost."""
+        ...
+
+    async def purge(self) -> None:
+        """Take every trace of deleted text out of the files, however large; writes wait meanwhile."""
         ...
 
 
@@ -434,6 +487,14 @@ class VectorIndex(Protocol):
 
     async def count(self) -> int:
         """Vectors in the generation that is filled."""
+        ...
+
+    async def numbers(self) -> list[int]:
+        """The numbers of all vectors in the generation that is filled."""
+        ...
+
+    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
+        """Those of these chunks that have a unit vector of the right dimension in the generation that is filled."""
         ...
 
     async def close(self) -> None: ...

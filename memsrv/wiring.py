@@ -9,10 +9,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memsrv.adapters import archive
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.adapters.archive import Archive
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.chat_openai import OpenAIChat
-from memsrv.adapters.database import Database
+from memsrv.adapters.checks_sql import SqlChecks
+from memsrv.adapters.database import Database, revisions
 from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultySummarizer, FaultyTranscript, FaultyVectors
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.models_openai import OpenAIModels
@@ -33,6 +36,7 @@ from memsrv.core.windows import Windows
 from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
 from memsrv.model import Trigger
 from memsrv.ports import (
+    Checks,
     Compactions,
     Embedder,
     IndexQueue,
@@ -55,6 +59,7 @@ from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
 from memsrv.services.recutting import Recutter
 from memsrv.services.switching import Switching
+from memsrv.services.verifying import Verifier
 from memsrv.services.warming import Warming
 from memsrv.services.windows import ModelWindows
 from memsrv.services.writing import SummaryWriter, guard_by
@@ -97,6 +102,8 @@ class Runtime:
     handoffs: Handoffs
     assembler: Assembler
     calibrator: Calibrator
+    checks: Checks
+    verifier: Verifier
     providers: Mapping[str, Provider]
     faults: Faults | None
 
@@ -132,6 +139,17 @@ def locked(data_dir: Path) -> FileLock:
     except OSError as error:
         raise CannotStart(f"The data folder cannot be used: {error.strerror}.", "Choose another one with --data-dir.") from None
     return lock
+
+
+def backed_up(settings: Settings, file: Path) -> Archive:
+    """A backup of the data folder, written also while a server runs. Raises SettingsError and CannotStart."""
+    return archive.back_up(settings.data_dir, file)
+
+
+def restored(settings: Settings, file: Path, *, force: bool) -> Archive:
+    """A backup put into the data folder, which no server uses meanwhile. Raises DataDirLocked, SettingsError, CannotStart."""
+    with locked(settings.data_dir):
+        return archive.restore(file, settings.data_dir, known=revisions(), force=force)
 
 
 async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder | None) -> Runtime:
@@ -184,6 +202,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
+    checks = SqlChecks(database)
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
@@ -210,6 +229,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         switching=Switching(sessions, switches, compaction, gates, usual),
         assembler=Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator),
         calibrator=calibrator,
+        checks=checks,
+        verifier=Verifier(checks, queue, vectors, indexer, analyzer),
         providers=known,
         faults=faults,
     )

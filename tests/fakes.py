@@ -108,6 +108,9 @@ class MemoryQueue:
         beside = self.serving is not None and self.serving.space == Generation(0, fingerprint).space
         return await self.renew(fingerprint, beside=beside), True
 
+    async def newest(self) -> Generation | None:
+        return self.current
+
     async def answering(self) -> Generation | None:
         return self.serving
 
@@ -247,6 +250,12 @@ class MemoryVectors:
 
     async def count(self) -> int:
         return len(self.rows)
+
+    async def numbers(self) -> list[int]:
+        return list(self.rows)
+
+    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
+        return {number for number in chunk_numbers if number in self.rows}
 
     async def close(self) -> None:
         pass

@@ -161,6 +161,10 @@ class Collection:
         """Vectors in it."""
         return int(self.rows.count())
 
+    def numbers(self) -> list[int]:
+        """All chunk numbers in it. Not read in pages, which would shift under a write."""
+        return [int(id) for id in self.rows.get(include=[])["ids"]]
+
     def write(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         """Add or overwrite."""
         for start in range(0, len(chunks), ROWS_PER_CALL):

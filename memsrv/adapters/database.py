@@ -227,6 +227,15 @@ def run_in_savepoint(connection: Connection, write: Write) -> None:
         write.refusal = refusal
 
 
+def revisions() -> frozenset[str]:
+    """Those of the schema that this version can open."""
+    from alembic import config, script
+
+    settings = config.Config()
+    settings.set_main_option("script_location", str(Path(__file__).parent.parent / "migrations").replace("%", "%%"))
+    return frozenset(one.revision for one in script.ScriptDirectory.from_config(settings).walk_revisions())
+
+
 def migrate(connection: Connection) -> None:
     """Bring the schema to HEAD, inside the caller's transaction. Raises CannotStart for one that is newer or foreign."""
     tables = inspect(connection).get_table_names()

@@ -164,6 +164,12 @@ class FaultyVectors:
     async def count(self) -> int:
         return await self._inner.count()
 
+    async def numbers(self) -> list[int]:
+        return await self._inner.numbers()
+
+    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
+        return await self._inner.sound(chunk_numbers)
+
     async def close(self) -> None:
         await self._inner.close()
 

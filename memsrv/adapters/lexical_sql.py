@@ -17,9 +17,10 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, select
 
 from memsrv.adapters.database import Database
-from memsrv.adapters.schema import chunks, messages, sessions, slices, without_nul
+from memsrv.adapters.schema import chunks, messages, sessions, slices
 from memsrv.core import bm25
 from memsrv.core.bm25 import Collection
+from memsrv.core.content import without_nul
 from memsrv.core.traits import TRAITS, no_traits, traits_of_text
 from memsrv.model import Scope
 from memsrv.ports import Worded

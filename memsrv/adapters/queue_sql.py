@@ -26,8 +26,8 @@ from memsrv.adapters.schema import (
     sessions,
     slices,
     vector_removals,
-    without_nul,
 )
+from memsrv.core.content import without_nul
 from memsrv.model import Generation, PendingChunk, Said
 
 RETRY_S = 1.0
@@ -60,6 +60,10 @@ class SqlIndexQueue:
     async def renew(self, fingerprint: str, *, beside: bool = False) -> Generation:
         """Begin a new generation although the fingerprint is the same."""
         return await self._database.write(lambda connection: begin_generation(connection, fingerprint, beside=beside))
+
+    async def newest(self) -> Generation | None:
+        """The generation that is filled."""
+        return await self._database.read(newest_row)
 
     async def answering(self) -> Generation | None:
         """The generation that searches go to."""

@@ -31,9 +31,9 @@ from memsrv.adapters.schema import (
     to_json,
     to_micros,
     to_moment,
-    without_nul,
 )
 from memsrv.adapters.sessions_sql import session_of, session_row
+from memsrv.core.content import without_nul
 from memsrv.core.merge import merged
 from memsrv.errors import BadRequest, DiskFull, Internal, ReceiptNotFound, StoreDown
 from memsrv.model import Mode, SessionKey, Switch

@@ -256,11 +256,6 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def without_nul(text: str) -> str:
-    """Text that every database takes: PostgreSQL has no NUL, so its picture stands in for it."""
-    return text.replace("\0", "\N{SYMBOL FOR NULL}")
-
-
 def slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """The values in runs of at most SLICE."""
     for start in range(0, len(values), SLICE):

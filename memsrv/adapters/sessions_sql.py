@@ -28,8 +28,8 @@ from memsrv.adapters.schema import (
     to_json,
     to_moment,
     vector_removals,
-    without_nul,
 )
+from memsrv.core.content import without_nul
 from memsrv.errors import PinNotFound, SessionNotFound
 from memsrv.model import Forgotten, Meta, Pin, Scope, Session, SessionCounts, SessionKey
 

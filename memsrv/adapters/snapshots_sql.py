@@ -22,8 +22,8 @@ from memsrv.adapters.schema import (
     to_json,
     to_micros,
     to_moment,
-    without_nul,
 )
+from memsrv.core.content import without_nul
 from memsrv.errors import SessionNotFound, SummaryConflict, SummaryNotFound, SummaryStale
 from memsrv.model import Heading, Language, Line, NewSnapshot, SessionKey, Snapshot, Standing, Summary, Trigger
 

@@ -37,7 +37,6 @@ from memsrv.adapters.schema import (
     slices,
     to_json,
     to_micros,
-    without_nul,
 )
 from memsrv.adapters.sessions_sql import session_of, session_row
 from memsrv.adapters.transcript_rows import (
@@ -52,6 +51,7 @@ from memsrv.adapters.transcript_rows import (
     message_of,
     message_row,
 )
+from memsrv.core.content import without_nul
 from memsrv.core.taskstate import task_state_of
 from memsrv.errors import IdempotencyConflict, MessageConflict
 from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, SessionKey, Stored, Stretch

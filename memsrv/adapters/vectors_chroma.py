@@ -172,6 +172,16 @@ class ChromaVectors:
         """Vectors in the generation that is filled."""
         return await self._run(self._readers, self._to_fill().count)
 
+    async def numbers(self) -> list[int]:
+        """The numbers of all vectors in the generation that is filled."""
+        return await self._run(self._readers, self._to_fill().numbers)
+
+    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
+        """Those that have a unit vector in the generation that is filled."""
+        found, vectors = await self._run(self._readers, self._to_fill().vectors, chunk_numbers)
+        unit = np.isclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
+        return set(found[unit].tolist())
+
     async def close(self) -> None:
         """Wait for the write that runs, then let go of the client."""
         opened, self._filled, self._answering = self._filled, None, None

@@ -1,5 +1,4 @@
-"""The command line, a module for each kind of work: serving, explaining, asking, connecting, importing, exporting, and
-`memsrv.evaluate`.
+"""The command line, a module for each kind of work, and `memsrv.evaluate`.
 
 Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or settings, 3 could not start.
 """
@@ -10,12 +9,12 @@ from typing import Annotated
 import typer
 
 from memsrv import __version__, evaluate
-from memsrv.cli import asking, connecting, explaining, exporting, importing, serving
+from memsrv.cli import archiving, asking, connecting, explaining, exporting, importing, serving, upkeep
 from memsrv.cli.remote import Refused
 from memsrv.errors import MemsrvError, SettingsError
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
-for commands in (serving, explaining, asking, connecting, importing, exporting):
+for commands in (serving, asking, explaining, importing, exporting, connecting, upkeep, archiving):
     commands.add_to(app)
 app.add_typer(evaluate.app)
 

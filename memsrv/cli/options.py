@@ -28,6 +28,6 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
     """For people. What was stored is never read as markup."""
-    return Console(markup=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+    return Console(stderr=stderr, markup=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)

@@ -46,6 +46,14 @@ def server(*, url: str | None, key: str | None) -> httpx.Client:
         raise SettingsError("The --url or --key cannot be used.") from None
 
 
+def answers(http: httpx.Client) -> bool:
+    """Whether a memsrv is there."""
+    try:
+        return bool(http.get("/healthz").json().get("status") == "ok")
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return False
+
+
 def path_of(session: str) -> str:
     """Where a session's routes begin."""
     return f"/context/{quote(session, safe='')}"

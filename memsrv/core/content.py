@@ -73,6 +73,11 @@ def digest(payload: Payload, sent_at: datetime | None, metadata: Mapping[str, An
     return sha256(canonical.encode("ascii")).hexdigest()
 
 
+def without_nul(text: str) -> str:
+    """Text that every database takes: PostgreSQL has no NUL, so its picture stands in for it."""
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 def mended(value: Any) -> Any:
     """The value with every string valid UTF-8: halves of a surrogate pair joined, a lone half replaced by U+FFFD.
 

@@ -308,6 +308,32 @@ class DeletedOut(BaseModel):
     deleted: str
 
 
+class RebuildingOut(BaseModel):
+    """How far a rebuild of the index is."""
+
+    running: bool
+    messages: int = Field(description="That there are to index.")
+    left: int = Field(description="That the generation that is filled misses still.")
+    generation: int | None = Field(description="The one that is filled; null while the index is not open.")
+    answers: int | None = Field(description="The one that is searched.")
+    degraded: list[str] = Field(description="`embedder` or `index`, while they stand in the way.")
+
+
+class CheckOut(BaseModel):
+    name: str
+    wrong: int
+    mended: bool = Field(description="Mended, or being made anew in the background.")
+
+
+class VerifiedOut(BaseModel):
+    good: bool
+    checks: list[CheckOut]
+
+
+class PurgedOut(BaseModel):
+    purged: bool
+
+
 class MetaOut(BaseModel):
     """What stands in every prompt; the client's own keys beside these."""
 

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
-from memsrv.web import failures, handoff, mcp, messages, ops, prompts, sessions, summaries, transfer, usage
+from memsrv.web import failures, handoff, mcp, messages, ops, prompts, sessions, summaries, transfer, upkeep, usage
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from memsrv.wiring import Runtime
@@ -28,6 +28,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     for part in (messages, prompts, usage, summaries, handoff, sessions, transfer):
         app.include_router(part.router)
     app.include_router(ops.router)
+    app.include_router(upkeep.router)
     app.router.routes.append(mcp.DoorRoute(door))
     if runtime.faults is not None:
         app.add_api_route("/_faults", ops.put_faults, methods=["PUT"], include_in_schema=False)

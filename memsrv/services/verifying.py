@@ -1,0 +1,100 @@
+"""Check transcript, lexical rows, vectors, summaries and receipts against each other, and mend what can be made anew.
+
+(1) The transcript is the truth: what differs from it is made from it. What is missing in it cannot be mended, only told.
+(2) Vectors are compared while the index is held still, so that work in hand is not taken for an error.
+(3) A finding holds numbers, never text.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memsrv.core.content import digest, without_nul
+from memsrv.errors import IndexDown
+from memsrv.model import StoredChunk, StoredMessage
+from memsrv.ports import Analyzer, Checks, IndexQueue, VectorIndex
+from memsrv.services.indexer import Indexer
+from memsrv.services.recutting import chunks_of
+
+PAGE = 500
+NOT_MENDED = frozenset({"database", "sessions_that_lack_messages", "messages_that_changed", "index_not_readable"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked for, how many are wrong, and whether they were mended (or are being made anew)."""
+
+    name: str
+    wrong: int
+    mended: bool = False
+
+
+class Verifier:
+    """One verification at a time; `fix` mends what it finds."""
+
+    def __init__(self, checks: Checks, queue: IndexQueue, index: VectorIndex, indexer: Indexer, analyzer: Analyzer):
+        self._checks, self._queue, self._index = checks, queue, index
+        self._indexer, self._analyzer = indexer, analyzer
+        self._one = asyncio.Lock()
+
+    async def verify(self, *, fix: bool = False) -> list[Check]:
+        """Look at everything; takes about as long as reading it all once."""
+        async with self._one:
+            found = {"database": len(await self._checks.integrity()), **await self._checks.counts()}
+            if fix:
+                await self._checks.repair()
+            found |= await self._messages(fix=fix)
+            async with self._indexer.still():
+                found |= await self._vectors(fix=fix)
+            if fix:
+                self._indexer.notify(uncut=True)
+            return [Check(name, wrong, fix and wrong > 0 and name not in NOT_MENDED) for name, wrong in found.items()]
+
+    async def _messages(self, *, fix: bool) -> dict[str, int]:
+        """Every message against its digest, and its chunks against what the chunker and the analyzer give."""
+        changed, differing, after = 0, 0, 0
+        while page := await self._checks.messages(after=after, limit=PAGE):
+            after = page[-1].message.number
+            altered, miscut = await asyncio.to_thread(differences, page, self._analyzer)
+            changed, differing = changed + altered, differing + len(miscut)
+            if fix and miscut:
+                await self._checks.recut(miscut)
+        return {"messages_that_changed": changed, "messages_with_other_chunks": differing}
+
+    async def _vectors(self, *, fix: bool) -> dict[str, int]:
+        """Every chunk that is marked against its vector, and every vector against its chunk."""
+        generation = await self._queue.newest()
+        if generation is None:
+            return {}
+        missing, strays, after = 0, 0, 0
+        try:
+            while numbers := await self._checks.marked(generation, after=after, limit=PAGE):
+                after = numbers[-1]
+                lacking = sorted(set(numbers) - await self._index.sound(numbers))
+                lacking = await self._checks.living(lacking)  # the others were deleted while this was looked at
+                missing += len(lacking)
+                if fix:
+                    await self._checks.unmark(lacking)
+            held = await self._index.numbers()
+            for start in range(0, len(held), PAGE):
+                found = await self._checks.strays(held[start : start + PAGE])
+                strays += len(found)
+                if fix:
+                    await self._checks.remove(found)
+        except IndexDown:
+            return {"index_not_readable": 1}
+        return {"chunks_without_their_vector": missing, "vectors_without_a_chunk": strays}
+
+
+def differences(page: Sequence[StoredMessage], analyzer: Analyzer) -> tuple[int, list[int]]:
+    """How many messages read otherwise than when they were stored, and the numbers of those whose chunks differ."""
+    changed, miscut = 0, []
+    for stored in page:
+        message = stored.message
+        if digest(message.payload, message.sent_at, message.metadata) != stored.digest:
+            changed += 1
+        cut = chunks_of(message, analyzer)
+        wanted = tuple(StoredChunk(one.span, without_nul(one.text), without_nul(" ".join(one.terms))) for one in cut)
+        if stored.chunks != wanted:
+            miscut.append(message.number)
+    return changed, miscut
