@@ -129,6 +129,10 @@ class Sessions(Protocol):
         the number of its chunks."""
         ...
 
+    async def every(self, *, after: int, limit: int) -> list[Session]:
+        """Sessions of every tenant numbered above `after`, in order of number: for the server's own rounds."""
+        ...
+
     async def counts(self, session_number: int) -> SessionCounts:
         """What the session holds."""
         ...
@@ -495,6 +499,10 @@ class VectorIndex(Protocol):
 
     async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
         """Those of these chunks that have a unit vector of the right dimension in the generation that is filled."""
+        ...
+
+    async def purge(self) -> None:
+        """Take what is left of removed generations out of the files, where they are ours."""
         ...
 
     async def close(self) -> None: ...

@@ -100,6 +100,9 @@ class Settings(BaseSettings):
         16_384, description="A tool result longer than this is shortened in the prompt, head and tail kept."
     )
     receipts_kept: Positive = Field(50, description="Receipts kept for each session.")
+    retention_days: int = Field(
+        0, ge=0, le=36_500, description="Days that messages are kept, counted from when they were stored; 0 is for good."
+    )
 
     @field_validator("model_windows", mode="before")
     @classmethod

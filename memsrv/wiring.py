@@ -36,7 +36,6 @@ from memsrv.core.windows import Windows
 from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
 from memsrv.model import Trigger
 from memsrv.ports import (
-    Checks,
     Compactions,
     Embedder,
     IndexQueue,
@@ -58,6 +57,7 @@ from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.recall import RecallService
 from memsrv.services.recutting import Recutter
+from memsrv.services.retention import Retention
 from memsrv.services.switching import Switching
 from memsrv.services.verifying import Verifier
 from memsrv.services.warming import Warming
@@ -102,7 +102,6 @@ class Runtime:
     handoffs: Handoffs
     assembler: Assembler
     calibrator: Calibrator
-    checks: Checks
     verifier: Verifier
     providers: Mapping[str, Provider]
     faults: Faults | None
@@ -202,7 +201,11 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
-    checks = SqlChecks(database)
+    ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes)
+    retention = Retention(transcript, sessions, ingest, days=settings.retention_days)
+    retention.start()
+    stack.push_async_callback(retention.close)
+
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
@@ -229,8 +232,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         switching=Switching(sessions, switches, compaction, gates, usual),
         assembler=Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator),
         calibrator=calibrator,
-        checks=checks,
-        verifier=Verifier(checks, queue, vectors, indexer, analyzer),
+        verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer),
         providers=known,
         faults=faults,
     )

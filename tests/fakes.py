@@ -254,6 +254,9 @@ class MemoryVectors:
     async def numbers(self) -> list[int]:
         return list(self.rows)
 
+    async def purge(self) -> None:
+        pass
+
     async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
         return {number for number in chunk_numbers if number in self.rows}
 

@@ -30,6 +30,7 @@ ROWS_WITH_METADATA = 5_000
 """So many rows are read with their metadata at once; from 32,766 on Chroma fails."""
 SESSIONS_PER_FILTER = 2000
 """Chroma's store takes some 30,000 variables in one statement, no more."""
+VACUUM_WAIT_S = 10
 SERVER_TIMEOUT = httpx.Timeout(15.0, connect=3.0)
 HNSW = {"space": "cosine", "ef_search": 400}
 """With Chroma's own 100, a search for 200 under a filter missed 7 of 100 true neighbours; so it misses 1."""
@@ -120,6 +121,12 @@ def sweep(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_dir() and is_uuid(entry.name) and entry.name not in living:
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def vacuum(folder: Path) -> None:
+    """Write Chroma's database anew, without what was removed from it."""
+    with closing(sqlite3.connect(folder / "chroma.sqlite3", timeout=VACUUM_WAIT_S)) as database:
+        database.execute("VACUUM")
 
 
 def is_uuid(name: str) -> bool:

@@ -167,6 +167,9 @@ class FaultyVectors:
     async def numbers(self) -> list[int]:
         return await self._inner.numbers()
 
+    async def purge(self) -> None:
+        await self._inner.purge()
+
     async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
         return await self._inner.sound(chunk_numbers)
 

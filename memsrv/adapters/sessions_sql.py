@@ -77,6 +77,11 @@ class SqlSessions:
         rows = await self._database.read(lambda connection: connection.execute(latest).all())
         return [(Scope(tenant, (number,)), count) for tenant, number, count in rows]
 
+    async def every(self, *, after: int, limit: int) -> list[Session]:
+        """Sessions of every tenant numbered above `after`, in order of number."""
+        query = select(sessions).where(sessions.c.number > after).order_by(sessions.c.number).limit(limit)
+        return await self._database.read(lambda connection: [session_of(row) for row in connection.execute(query)])
+
     async def counts(self, session_number: int) -> SessionCounts:
         """What the session holds; `pending_index` counts the chunks that wait for their vectors."""
         of_session = {"session_number": session_number}

@@ -182,6 +182,11 @@ class ChromaVectors:
         unit = np.isclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
         return set(found[unit].tolist())
 
+    async def purge(self) -> None:
+        """Take what is left of removed collections out of an embedded Chroma's file."""
+        if self._folder:
+            await self._run(self._writer, chroma.vacuum, self._folder)
+
     async def close(self) -> None:
         """Wait for the write that runs, then let go of the client."""
         opened, self._filled, self._answering = self._filled, None, None

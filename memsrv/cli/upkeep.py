@@ -101,18 +101,19 @@ def verify(
 
 
 def purge(url: Url = None, key: Key = None, data_dir: DataDir = None) -> None:
-    """Take every trace of deleted text out of the database file, however large it is. Writes wait meanwhile."""
+    """Take every trace of deleted text out of the database file, however large it is; after a reindex, of the old vectors
+    too. Writes wait meanwhile."""
 
     def there(http: httpx.Client) -> Body:
         body: Body = ask(http, "/purge", method="POST", timeout=None)
         return body
 
     async def here(runtime: "Runtime") -> Body:
-        await runtime.checks.purge()
+        await runtime.verifier.purge()
         return {"purged": True}
 
     served_or_here(there, here, url, key, data_dir)
-    print("what was deleted is gone from the database file")
+    print("what was deleted is gone from the files")
 
 
 def served_or_here(

@@ -231,7 +231,6 @@ class Indexer:
         """Begin the rebuild that was asked for, unless one is under way."""
         if generation == self._answering:
             self._embedding.forget()
-            self._generation = None  # if the index fails now, the next round opens what the queue has begun
             generation = await self._queue.renew(generation.fingerprint, beside=True)
             await self._index.build(generation)
             self._generation = generation

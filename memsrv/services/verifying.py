@@ -1,4 +1,4 @@
-"""Check transcript, lexical rows, vectors, summaries and receipts against each other, and mend what can be made anew.
+"""Check transcript, lexical rows, vectors, summaries and receipts against each other, mend what can be made anew, and purge.
 
 (1) The transcript is the truth: what differs from it is made from it. What is missing in it cannot be mended, only told.
 (2) Vectors are compared while the index is held still, so that work in hand is not taken for an error.
@@ -49,6 +49,14 @@ class Verifier:
             if fix:
                 self._indexer.notify(uncut=True)
             return [Check(name, wrong, fix and wrong > 0 and name not in NOT_MENDED) for name, wrong in found.items()]
+
+    async def purge(self) -> None:
+        """Take every trace of what was deleted out of the store's files, however large, and of removed generations out of the
+        index's. Writes wait meanwhile. Raises IndexDown."""
+        async with self._one:
+            await self._checks.purge()
+            async with self._indexer.still():
+                await self._index.purge()
 
     async def _messages(self, *, fix: bool) -> dict[str, int]:
         """Every message against its digest, and its chunks against what the chunker and the analyzer give."""

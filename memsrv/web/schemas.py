@@ -274,6 +274,10 @@ class SectionsIn(Body):
     summarize_human: bool | None = None
 
 
+class RetentionIn(Body):
+    days: int | None = Field(None, ge=0, le=36_500, description="Days that messages are kept; 0 is for good.")
+
+
 class SessionIn(Body):
     """Settings of a session, all optional; null takes one back to the default."""
 
@@ -285,6 +289,7 @@ class SessionIn(Body):
     recall: RecallSettingsIn | None = None
     budget: BudgetIn | None = None
     sections: SectionsIn | None = None
+    retention: RetentionIn | None = None
 
     def settings(self) -> dict[str, Any]:
         """What was given, without the owner, as JSON values."""

@@ -41,6 +41,6 @@ async def verify(
 
 @router.post("/purge", responses=told(PurgedOut))
 async def purge(runtime: Services) -> dict[str, Any]:
-    """Take every trace of deleted text out of the database file, however large; writes wait meanwhile."""
-    await runtime.checks.purge()
+    """Take every trace of deleted text out of the database file, however large, and of rebuilt vectors; writes wait."""
+    await runtime.verifier.purge()
     return {"purged": True}

@@ -192,3 +192,38 @@ async def test_edits_at_the_same_time_are_all_kept(http):
         await asyncio.gather(http.patch(path, json={"content": "new"}), http.patch(path, json={"metadata": {"n": n}}))
         read = (await http.get(path)).json()
         assert (read["content"], read["metadata"]) == ("new", {"n": n})
+
+
+async def test_a_stretch_is_told_by_a_dry_run_and_then_taken_out(http):
+    await post(http, "stretch", *(user(f"Line {n}.", id=f"m{n}", sent_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)))
+    asked = {"after": 1, "until": "2026-01-04T00:00:00Z"}
+    told = (await http.delete("/context/stretch/messages", params=asked | {"dry_run": True})).json()
+    assert told == {"session": "stretch", "dry_run": True, "messages": 2, "chunks": 2, "summaries": 0, "receipts": 0}
+    assert len(await transcript(http, "stretch")) == 5
+    taken = (await http.delete("/context/stretch/messages", params=asked)).json()
+    assert taken == told | {"dry_run": False}
+    assert [m["id"] for m in await transcript(http, "stretch")] == ["m1", "m4", "m5"]
+
+
+async def test_a_deletion_without_a_bound_is_refused_and_takes_nothing(http):
+    await post(http, "unbounded", user("Line."))
+    refused = await http.delete("/context/unbounded/messages")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "after=0" in refused.json()["hint"]
+    assert len(await transcript(http, "unbounded")) == 1
+
+
+async def test_a_dry_run_of_one_message_takes_nothing(http):
+    await post(http, "dry", user("Line.", id="m"))
+    told = (await http.delete("/context/dry/messages/m", params={"dry_run": True})).json()
+    assert (told["deleted"], told["dry_run"], told["messages"]) == ("m", True, 1)
+    assert [m["id"] for m in await transcript(http, "dry")] == ["m"]
+
+
+async def test_a_retry_of_a_request_whose_message_was_deleted_is_refused(http):
+    again = {"headers": {"idempotency-key": "k"}, "json": {"messages": [user("Line.", id="m")]}}
+    assert (await http.post("/context/retry/messages", **again)).status_code == 201
+    await http.delete("/context/retry/messages/m")
+    refused = await http.post("/context/retry/messages", **again)
+    assert (refused.status_code, refused.json()["code"]) == (409, "idempotency_conflict")
+    assert await transcript(http, "retry") == []

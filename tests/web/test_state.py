@@ -209,3 +209,26 @@ async def test_a_question_that_nothing_answers_recalls_little_in_a_prompt(http):
     searched = (await http.get("/context/little/recall", params={"query": "how much is the deposit?", "k": 20})).json()["recall"]
     assert searched[0]["text"] == talk[0]
     assert len(searched) == 20
+
+
+async def test_an_owner_is_forgotten_in_its_own_tenant_only(tenants):
+    for name in ("red", "blue"):
+        for session in ("one", "two"):
+            await tenants[name].put(f"/context/forget-{session}", json={"owner": "ann"})
+            await tenants[name].post(f"/context/forget-{session}/messages", json={"role": "user", "content": "hello"})
+    told = (await tenants["red"].delete("/context?owner=ann&dry_run=true")).json()
+    assert (told["sessions"], told["messages"], told["dry_run"]) == (2, 2, True)
+    taken = (await tenants["red"].delete("/context?owner=ann")).json()
+    assert taken == told | {"dry_run": False}
+    assert (await tenants["red"].get("/context?owner=ann")).json()["sessions"] == []
+    assert len((await tenants["blue"].get("/context?owner=ann")).json()["sessions"]) == 2
+
+
+async def test_forgetting_names_its_owner(http):
+    assert (await http.delete("/context")).status_code == 422
+
+
+async def test_how_long_messages_are_kept_is_a_setting_of_the_session(http):
+    put = await http.put("/context/kept", json={"retention": {"days": 30}})
+    assert put.json()["settings"] == {"retention": {"days": 30}}
+    assert (await http.put("/context/kept", json={"retention": {"days": -1}})).status_code == 422
