@@ -159,7 +159,7 @@ class MessageConflict(MemsrvError):
 
 
 class IdempotencyConflict(MemsrvError):
-    """The Idempotency-Key was used for another request; nothing was stored."""
+    """The Idempotency-Key was used for another request, or for messages that were deleted; nothing was stored."""
 
     code, status = "idempotency_conflict", 409
     hint = "Use a new Idempotency-Key for each new request."
