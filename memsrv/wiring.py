@@ -175,8 +175,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
             FaultyVectors(vectors, faults),
             FaultyEmbedder(embedder, faults),
         )
-    recutter = Recutter(transcript, analyzer)
-    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recutter.page)
+    recut = Recutter(transcript, analyzer).page
+    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recut)
     indexer.start()
     stack.push_async_callback(indexer.close)
 
@@ -202,9 +202,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     stack.push_async_callback(handoffs.close)
 
     ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes)
-    retention = Retention(transcript, sessions, ingest, days=settings.retention_days)
-    retention.start()
-    stack.push_async_callback(retention.close)
+    begin(Retention(transcript, sessions, ingest, days=settings.retention_days), stack)
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
@@ -236,6 +234,12 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         providers=known,
         faults=faults,
     )
+
+
+def begin(retention: Retention, stack: AsyncExitStack) -> None:
+    """Let it sweep until the parts are closed."""
+    retention.start()
+    stack.push_async_callback(retention.close)
 
 
 def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:

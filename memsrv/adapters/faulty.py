@@ -1,9 +1,9 @@
 """Faults on request, for tests only: wrappers around ports that fail as they are told.
 
 They exist in a process only while MEMSRV_FAULTS is set. Targets: embedder, index (before a write), index.written (after it),
-index.use (before a generation is opened, begun or swapped), index.query, after_transcript_commit, summarizer (every one, the built-in too).
-Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none; of a summarizer return:<text> and
-raise_if_input_tokens_over:<n>.
+index.use (before a generation is opened, begun or swapped), index.query, after_transcript_commit, summarizer (every one, the
+built-in too). Behaviours: raise, delay:<ms>, return_zero_vector, return_nan_vector, kill9, none; of a summarizer
+return:<text> and raise_if_input_tokens_over:<n>.
 """
 
 import asyncio
@@ -16,7 +16,18 @@ import numpy as np
 
 from memsrv.core.summary import Count, Heading, Line, Summary, Task, rendered
 from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError, SummarizerDown
-from memsrv.model import Appended, CosineScale, Forgotten, Generation, Message, NewMessage, PendingChunk, Scope, SessionKey, Stretch
+from memsrv.model import (
+    Appended,
+    CosineScale,
+    Forgotten,
+    Generation,
+    Message,
+    NewMessage,
+    PendingChunk,
+    Scope,
+    SessionKey,
+    Stretch,
+)
 from memsrv.ports import Embedder, Scored, Summarizer, Transcript, VectorIndex
 
 TARGETS = frozenset({"embedder", "index", "index.written", "index.use", "index.query", "after_transcript_commit", "summarizer"})
