@@ -3,6 +3,7 @@
 import json
 import signal
 import sqlite3
+import threading
 
 from tests.test_cli import memsrv
 
@@ -29,13 +30,15 @@ def test_a_running_server_is_rebuilt_verified_backed_up_and_comes_back_from_it(s
     refused = memsrv("restore", str(tmp_path / "b.zip"), "--force", "--data-dir", str(tmp_path / "data"))
     assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
     server.kill()
-    damaged = (tmp_path / "data" / "memsrv.sqlite3").write_bytes(b"")
-    assert damaged == 0
+    (tmp_path / "data" / "memsrv.sqlite3").write_bytes(b"")
     assert memsrv("restore", str(tmp_path / "b.zip"), "--data-dir", str(tmp_path / "data")).returncode == 2
     assert memsrv("restore", str(tmp_path / "b.zip"), "--force", "--data-dir", str(tmp_path / "data")).returncode == 0
     again = serve()
     assert content(again) == before
-    again.wait_indexed("s")
+    for _ in range(600):
+        if again.http.get("/readyz").json()["status"] == "ok":
+            break
+        threading.Event().wait(0.1)
     hits = again.http.get("/context/s/recall", params={"query": "when does ferry 7 leave?", "k": 3}).json()
     assert hits["degraded"] == []
     assert hits["recall"][0]["score"] is not None

@@ -12,7 +12,7 @@ import pytest
 from memsrv.adapters.snapshots_sql import SqlSnapshots
 from memsrv.core.summary import Summary, Task
 from memsrv.errors import SessionNotFound, StoreDown, SummarizerDown, SummaryConflict, SummaryStale
-from memsrv.model import SessionKey, Snapshot, Trigger
+from memsrv.model import SessionKey, Snapshot, Stretch, Trigger
 from memsrv.services.compaction import Compaction
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
@@ -317,6 +317,20 @@ async def test_an_edit_while_a_compaction_runs_leads_to_one_that_tells_the_new_t
     assert [one.stale for one in made] == [False]
     assert told(made[0]) == [1, 2222, 3, 4, 5, 6]
     assert house.compaction.counted["listing", "messages", "outdated"] == 1
+
+
+async def test_what_is_deleted_while_a_compaction_runs_is_in_no_summary(house: House) -> None:
+    house.listing.gate = asyncio.Event()
+    await house.say(14)
+    await house.until(lambda: house.listing.running == 1)
+    await house.transcript.erase(await house.number(), Stretch(after=1, before=4))
+    house.compaction.notify(await house.sessions.find(KEY))
+    house.listing.gate.set()
+    await house.settled()
+    await house.compaction.compact(KEY, keep=8)
+    made = await house.settled()
+    assert told(made[-1]) == [1, 4, 5, 6]
+    assert all("message 2" not in one.text and "message 3" not in one.text for one in made)
 
 
 async def test_a_session_forgotten_while_it_is_summarised_stays_forgotten(house: House) -> None:
