@@ -114,6 +114,27 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_i
     await database.close()
 
 
+async def test_an_older_database_is_told_what_forgetting_has_to_know(tmp_path):
+    of_revision(tmp_path, "0001")
+    with sqlite3.connect(tmp_path / FILE) as old:
+        old.execute("UPDATE sessions SET last_position = 4")
+        old.execute("INSERT INTO snapshots VALUES (7, 2, 1, 'edited away', 5, 1)")
+        old.execute("""INSERT INTO idempotency VALUES (7, 'k', 'd', '[["x",1,0],["y",3,1]]')""")
+        old.execute("INSERT INTO generations VALUES (5, 'f', 0)")
+    old.close()
+    database = await Database.open(tmp_path)
+    held = {
+        "SELECT erased FROM sessions": (3,),
+        "SELECT first_position, last_position FROM idempotency": (1, 3),
+        "SELECT answers FROM generations": (1,),
+        "SELECT text FROM snapshots WHERE version = 2": ("",),
+    }
+    for query, expected in held.items():
+        assert await database.read(lambda c, query=query: tuple(c.exec_driver_sql(query).one())) == expected
+    assert await gone(tmp_path, b"edited away")
+    await database.close()
+
+
 async def test_what_was_written_is_there_after_opening_again(tmp_path):
     for expected in ([], ["a"]):
         database = await Database.open(tmp_path)

@@ -15,7 +15,7 @@ GONE = "last_position - (SELECT count(*) FROM messages WHERE messages.session_nu
 
 
 def upgrade() -> None:
-    """Positions that are empty count as erased; the newest generation answers."""
+    """Positions that are empty count as erased; the newest generation answers; summaries of what was edited lose their text."""
     op.add_column("sessions", sa.Column("erased", Number, nullable=False, server_default="0"))
     op.execute(f"UPDATE sessions SET erased = {GONE}")  # noqa: S608 - our own words
     op.add_column("generations", sa.Column("answers", sa.Boolean(), nullable=False, server_default=sa.false()))
@@ -23,7 +23,15 @@ def upgrade() -> None:
     for name in ("first_position", "last_position"):
         op.add_column("idempotency", sa.Column(name, Number, nullable=False, server_default="0"))
     fill_positions(op.get_bind())
+    empty_stale(op.get_bind())
     op.create_table("recuts", sa.Column("message_number", Number, primary_key=True, autoincrement=False))
+
+
+def empty_stale(connection: sa.Connection) -> None:
+    """Take the text out of summaries of what was edited; traces of it in the file are seen to after the start."""
+    emptied = "UPDATE snapshots SET text = '', summary = NULL, findings = '[]' WHERE stale AND text != ''"
+    if connection.execute(sa.text(emptied)).rowcount and connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA user_version=1")
 
 
 def fill_positions(connection: sa.Connection) -> None:
