@@ -21,7 +21,7 @@ from memsrv.core.compacting import Ground
 from memsrv.core.handoff import KIND, Handoff, handoff_of, handoff_text, unpinned
 from memsrv.core.policy import Policy
 from memsrv.core.summary import Line, Source, Summary
-from memsrv.errors import BadRequest, MemsrvError, PinNotFound
+from memsrv.errors import BadRequest, MemsrvError, PinNotFound, SummaryConflict
 from memsrv.model import Meta, Session, SessionKey, Snapshot
 from memsrv.ports import Sessions, Snapshots, TokenCounter, Transcript
 from memsrv.services.compaction import Compaction, summary_in
@@ -29,6 +29,7 @@ from memsrv.services.writing import SummaryWriter
 
 MOST_MESSAGES = 100
 """The newest uncovered messages that a handoff looks at."""
+TRIES = 3
 WAIT_S = 10.0
 EXTRA_KEY = "handoff"
 
@@ -100,11 +101,12 @@ class Handoffs:
 
     async def hand_over(self, key: SessionKey, to: SessionKey, *, max_tokens: int) -> HandedOver:
         """Make a handoff and put it into another session of the tenant, which comes into being if it is new: its goal and task
-        state, a pin for each decision and constraint, the open questions among its own keys. Raises SessionNotFound."""
+        state, a pin for each decision and constraint, the open questions among its own keys. Raises SessionNotFound, and
+        SummaryConflict while messages are edited or deleted time and again."""
         assert key.tenant == to.tenant, "nothing crosses from one tenant to another"
         if key == to:
             raise BadRequest("A session cannot be handed over to itself.", "Name another session in 'to', or leave it out.")
-        made = await self.make(key, max_tokens=max_tokens)
+        made = await self._undisturbed(key, max_tokens=max_tokens)
         before: list[Meta] = []
 
         def change(old: Session) -> Session:
@@ -115,6 +117,15 @@ class Handoffs:
         await self._pin(other, made.handoff, again=came_from(before[0], key.name))
         log.info("handed over", session=key.name, to=to.name, pins=len(made.handoff.settled) + len(made.handoff.pins))
         return made
+
+    async def _undisturbed(self, key: SessionKey, *, max_tokens: int) -> HandedOver:
+        """A handoff that tells nothing that was edited or deleted while it was made."""
+        for _ in range(TRIES):
+            rewrites = (await self._sessions.find(key)).rewrites
+            made = await self.make(key, max_tokens=max_tokens)
+            if (await self._sessions.find(key)).rewrites == rewrites:
+                return made
+        raise SummaryConflict("The session changed while it was handed over.")
 
     async def _pin(self, other: Session, handoff: Handoff, *, again: bool) -> None:
         """Pin what is handed over; with `again` the handoff's earlier pins go that are not among them."""

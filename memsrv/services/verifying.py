@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsrv.core.content import digest, without_nul
-from memsrv.errors import IndexDown
+from memsrv.errors import IndexDown, StoreDown
 from memsrv.model import StoredChunk, StoredMessage
 from memsrv.ports import Analyzer, Checks, IndexQueue, VectorIndex
 from memsrv.services.indexer import Indexer
@@ -30,9 +30,19 @@ class Check:
 
 
 class Verifier:
-    """One verification at a time; `fix` mends what it finds."""
+    """One verification or purge at a time; `fix` mends what is found."""
 
-    def __init__(self, checks: Checks, queue: IndexQueue, index: VectorIndex, indexer: Indexer, analyzer: Analyzer):
+    def __init__(
+        self,
+        checks: Checks,
+        queue: IndexQueue,
+        index: VectorIndex,
+        indexer: Indexer,
+        analyzer: Analyzer,
+        *,
+        purge_wait_s: float = 600.0,
+    ):
+        self._purge_wait_s = purge_wait_s
         self._checks, self._queue, self._index = checks, queue, index
         self._indexer, self._analyzer = indexer, analyzer
         self._one = asyncio.Lock()
@@ -52,9 +62,15 @@ class Verifier:
 
     async def purge(self) -> None:
         """Take every trace of what was deleted out of the store's files, however large, and of removed generations out of the
-        index's. Writes wait meanwhile. Raises IndexDown."""
+        index's. Writes wait meanwhile. Raises StoreDown if readers or a full disk stand in the way for long, and IndexDown."""
         async with self._one:
-            await self._checks.purge()
+            try:
+                async with asyncio.timeout(self._purge_wait_s):
+                    await self._checks.purge()
+            except TimeoutError:
+                raise StoreDown(
+                    "The files could not be written anew.", "Free some space on the disk of the data folder, then try again."
+                ) from None
             async with self._indexer.still():
                 await self._index.purge()
 

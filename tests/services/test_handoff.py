@@ -183,6 +183,19 @@ async def test_what_the_other_session_knows_and_the_handoff_does_not_stays(desk:
     assert (meta.system_prompt, meta.goal, meta.extra["colour"]) == ("Be brief.", "Own goal", "green")
 
 
+async def test_what_is_deleted_while_it_is_handed_over_does_not_reach_the_other_session(desk: Desk) -> None:
+    desk.builtin.gate = asyncio.Event()
+    await desk.summarise()
+    await desk.house.say(2)
+    handing = asyncio.create_task(desk.handoffs.hand_over(KEY, OTHER, max_tokens=600))
+    await desk.house.until(lambda: desk.builtin.running == 1)
+    await desk.house.transcript.delete(await desk.house.number(), "message1")
+    desk.builtin.gate.set()
+    await handing
+    assert (await desk.meta()).goal is None
+    assert "No flights" not in await desk.pinned()
+
+
 async def test_a_session_is_not_handed_over_to_itself(desk: Desk) -> None:
     with pytest.raises(BadRequest):
         await desk.handoffs.hand_over(KEY, KEY, max_tokens=600)
