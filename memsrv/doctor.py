@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from memsrv.errors import DataDirLocked, IndexDown, MemsrvError
 from memsrv.settings import Settings
 from memsrv.web.server import is_loopback
-from memsrv.wiring import Runtime, State, embedder_for, opened, token_counter
+from memsrv.wiring import Runtime, State, access_for, embedder_for, opened, token_counter
 
 LOW_DISK_BYTES = 500_000_000
 LOOKS, LOOK_S = 30, 0.1
@@ -56,13 +56,18 @@ async def checked(part: str, settings: Settings, look: Callable[[Settings], Awai
 
 
 def access(settings: Settings) -> Finding:
-    if settings.keys:
-        return Finding("access", True, f"keys for {len(settings.keys)} tenants")
+    try:
+        keys = access_for(settings)
+    except MemsrvError as error:
+        return Finding("access", False, error.message, error.hint)
+    if keys.wanted:
+        standing = [key for key in keys.all() if key.revoked_at is None]
+        return Finding("access", True, f"{len(standing)} keys for {len({key.tenant for key in standing})} tenants")
     if is_loopback(settings.host):
         return Finding("access", True, "no keys, loopback only")
     if settings.allow_open:
         return Finding("access", True, f"no keys, open on {settings.host}, as asked for")
-    return Finding("access", False, f"no keys, and {settings.host} is not loopback", "Set MEMSRV_KEYS=tenant=key.")
+    return Finding("access", False, f"no keys, and {settings.host} is not loopback", "Make one with 'memsrv keys create'.")
 
 
 async def tokenizer(settings: Settings) -> str:

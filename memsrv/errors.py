@@ -9,12 +9,15 @@
     │   └── BadExport 422 bad_export        │   └── ReceiptNotFound 404 receipt_not_found
     ├── Unauthorized 401 unauthorized       ├── MessageConflict 409 message_conflict
     ├── ForeignHost 403 foreign_host        ├── IdempotencyConflict 409 idempotency_conflict
+    ├── ForeignOrigin 403 foreign_origin    ├── ForbiddenScope 403 forbidden_scope
+    ├── RateLimited 429 rate_limited        │
     ├── BodyTooLarge 413 body_too_large     ├── SummaryConflict 409 summary_conflict
     ├── Busy 429 too_many_waiting           ├── SummaryStale 409 summary_stale
     ├── StoreDown 503 store_unavailable     ├── SummarizerDown 503 summarizer_down
     └── DiskFull 507 disk_full              └── Internal 500 internal_error
 
-    Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked (the command line).
+    Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked, KeyNotFound (the
+    command line).
 
 A message may quote what the client sent; a hint never does. Neither ever holds a traceback, a path or SQL.
 """
@@ -99,7 +102,32 @@ class ForeignHost(MemsrvError):
     """Without keys, only requests to a loopback name are served: a web page must not reach the memory by a name of its own."""
 
     code, status = "foreign_host", 403
-    hint = "Ask by the address that the server told at its start, or set MEMSRV_KEYS (or MEMSRV_ALLOW_OPEN)."
+    hint = "Ask by the address that the server told at its start, or make keys (or set MEMSRV_ALLOW_OPEN)."
+
+
+class ForeignOrigin(MemsrvError):
+    """Without keys, a web page of another origin is not served: a browser would act for it unasked."""
+
+    code, status = "foreign_origin", 403
+    hint = "Name the page's origin in MEMSRV_CORS_ORIGINS if it may use the memory, or make keys."
+
+
+class ForbiddenScope(MemsrvError):
+    """The key may not do this."""
+
+    code, status = "forbidden_scope", 403
+    hint = "Use another key of the tenant; 'memsrv keys create --scopes read,write,admin' makes one that may do everything."
+
+
+class RateLimited(MemsrvError):
+    """The key has asked too often."""
+
+    code, status = "rate_limited", 429
+    hint = "Wait as long as the header Retry-After says, then send it again; MEMSRV_RATE_PER_MINUTE is the limit."
+
+    def __init__(self, message: str, retry_after_s: int):
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class NotFound(MemsrvError):
@@ -243,6 +271,13 @@ class SettingsError(MemsrvError):
 
     code = "bad_setting"
     hint = "Mend it or unset it; 'memsrv config' lists every setting, its value and where it came from."
+
+
+class KeyNotFound(MemsrvError):
+    """No key of this id was made here."""
+
+    code = "key_not_found"
+    hint = "'memsrv keys list' shows those that were; one of MEMSRV_KEYS goes when it is taken out of the setting."
 
 
 class CannotStart(MemsrvError):

@@ -6,6 +6,7 @@ misspelt would otherwise do nothing, silently.
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +22,7 @@ from memsrv.model import Mode
 
 PREFIX = "MEMSRV_"
 SHORTEST_KEY = 16
+ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[0-9]{1,5})?")
 Positive = Annotated[int, Field(ge=1)]
 
 
@@ -35,9 +37,14 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("data/store"), description="Folder of the databases; made if it is missing.")
     keys: Annotated[dict[str, SecretStr], NoDecode] = Field(
         default_factory=dict,
-        description="Keys by tenant, `tenant=key,tenant=key`, of at least 16 characters. With none, all is tenant `default`.",
+        description="Keys by tenant, `tenant=key,tenant=key`, of at least 16 characters, beside those of `memsrv keys`. "
+        "With none at all, all is tenant `default`.",
     )
     allow_open: bool = Field(False, description="Listen beyond loopback without keys. Only behind something that guards it.")
+    cors_origins: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description="Origins of web pages that may use the server from a browser, `https://app.example,...`; else none may.",
+    )
     log_format: Literal["auto", "json", "console"] = Field(
         "auto", description="Log lines: `json`, `console`, or by whether it is a terminal."
     )
@@ -58,8 +65,23 @@ class Settings(BaseSettings):
             raise ValueError("each tenant needs one key of its own")
         return dict(pairs)
 
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def parse_origins(cls, value: object) -> object:
+        """`origin,origin`, each a scheme, a host and perhaps a port, as browsers send it."""
+        given = [part.strip().lower() for part in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(given, list):
+            return given
+        origins = [origin for origin in given if origin]
+        if not all(isinstance(origin, str) and ORIGIN.fullmatch(origin) for origin in origins):
+            raise ValueError("name each origin as https://host or http://host:port, without a path; '*' is not taken")
+        return origins
+
     # limits
-    max_body_bytes: Positive = Field(32_000_000, description="Largest request body (413 above).")
+    max_body_bytes: Positive = Field(32_000_000, description="Largest request body (413 above); a key can have its own.")
+    rate_per_minute: int = Field(
+        0, ge=0, description="Requests that a key may make in a minute (429 above); 0 is no limit; a key can have its own."
+    )
     max_messages: Positive = Field(1000, le=1000, description="Most messages in one request.")
     max_waiting_writes: Positive = Field(256, description="Writes that may wait before 429 is answered.")
 
@@ -214,6 +236,8 @@ def shown(value: Any) -> str:
         return "********" if value.get_secret_value() else ""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={item if isinstance(item, int) else '********'}" for key, item in value.items())
+    if isinstance(value, list):
+        return ",".join(value)
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,6 +17,7 @@ from memsrv.adapters.chat_openai import OpenAIChat
 from memsrv.adapters.checks_sql import SqlChecks
 from memsrv.adapters.database import Database, revisions
 from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultySummarizer, FaultyTranscript, FaultyVectors
+from memsrv.adapters.keys_file import FileKeys
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.models_openai import OpenAIModels
 from memsrv.adapters.outsets_sql import SqlOutsets
@@ -47,6 +48,7 @@ from memsrv.ports import (
     Transcript,
     VectorIndex,
 )
+from memsrv.services.access import Access
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.compaction import Compaction
@@ -66,6 +68,7 @@ from memsrv.services.writing import SummaryWriter, guard_by
 from memsrv.settings import Settings, endpoints
 
 MB = 2**20
+KEYS_WAIT_S = 10
 VECTOR_BYTES = 2048
 """About what a chunk's vector takes in the cache."""
 
@@ -85,6 +88,7 @@ class Runtime:
     """The parts that a server is made of."""
 
     settings: Settings
+    access: Access
     transcript: Transcript
     sessions: Sessions
     snapshots: Snapshots
@@ -213,6 +217,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     return Runtime(
         settings=settings,
+        access=access_for(settings),
         transcript=transcript,
         sessions=sessions,
         snapshots=snapshots,
@@ -240,6 +245,14 @@ def begin(retention: Retention, stack: AsyncExitStack) -> None:
     """Let it sweep until the parts are closed."""
     retention.start()
     stack.push_async_callback(retention.close)
+
+
+def access_for(settings: Settings) -> Access:
+    """The keys of the settings and of the data folder, whether or not a server runs on it. Raises CannotStart."""
+    folder = settings.data_dir
+    keys = FileKeys(folder, FileLock(folder / "keys.lock", timeout=KEYS_WAIT_S))
+    keys.open()
+    return Access({tenant: key.get_secret_value() for tenant, key in settings.keys.items()}, keys)
 
 
 def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import Generation, PendingChunk, Said, Scope
+from memsrv.model import AccessKey, Generation, PendingChunk, Said, Scope
 from memsrv.ports import Scored
 
 
@@ -262,3 +262,22 @@ class MemoryVectors:
 
     async def close(self) -> None:
         pass
+
+
+class HeldKeys:
+    """Keys in memory."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, AccessKey] = {}
+
+    def all(self) -> tuple[AccessKey, ...]:
+        return tuple(self.held.values())
+
+    def find(self, id: str) -> AccessKey | None:
+        return self.held.get(id)
+
+    def add(self, key: AccessKey) -> None:
+        self.held[key.id] = key
+
+    def replace(self, key: AccessKey) -> None:
+        self.held[key.id] = key

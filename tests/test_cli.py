@@ -72,3 +72,56 @@ def test_settings_that_cannot_be_read_are_refused_in_one_line(name, value):
     assert done.returncode == 2
     assert done.stderr.startswith(f"memsrv: {name}: ")
     assert done.stderr.count("\n") == 1
+
+
+def keys(*words, data_dir, **environ):
+    return memsrv("keys", *words, "--data-dir", str(data_dir), **environ)
+
+
+def test_a_key_is_made_listed_and_revoked(tmp_path):
+    made = keys("create", "--tenant", "home", "--scopes", "read", "--name", "手机", "--expires", "90d", data_dir=tmp_path)
+    key = made.stdout.strip()
+    assert made.returncode == 0
+    assert key.startswith("msk_")
+    assert "not shown again" in made.stderr
+    listed = keys("list", "--json", data_dir=tmp_path)
+    (row,) = json.loads(listed.stdout)
+    assert (row["id"], row["tenant"], row["scopes"], row["name"], row["state"]) == (
+        key.split("_")[1],
+        "home",
+        ["read"],
+        "手机",
+        "in force",
+    )
+    assert key.split("_", 2)[2] not in listed.stdout + (tmp_path / "keys.json").read_text()
+    assert keys("revoke", row["id"], data_dir=tmp_path).returncode == 0
+    assert json.loads(keys("list", "--json", data_dir=tmp_path).stdout)[0]["state"] == "revoked"
+
+
+def test_revoking_a_key_that_is_not_there_is_a_no(tmp_path):
+    done = keys("revoke", "abc", data_dir=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("memsrv: No key has the id 'abc'. ")
+
+
+@pytest.mark.parametrize(
+    "words", [("--scopes", "all"), ("--scopes", ""), ("--expires", "soon"), ("--tenant", ""), ("--name", "a\nb")]
+)
+def test_a_key_that_cannot_be_made_is_refused_by_the_options_name(tmp_path, words):
+    done = keys("create", *words, data_dir=tmp_path)
+    assert done.returncode == 2
+    assert words[0] in done.stderr
+    assert not (tmp_path / "keys.json").exists()
+
+
+def test_keys_of_the_settings_are_listed_without_their_text(tmp_path):
+    done = keys("list", "--json", data_dir=tmp_path, MEMSRV_KEYS="home=a-key-of-sixteen-and-more")
+    (row,) = json.loads(done.stdout)
+    assert (row["id"], row["scopes"]) == ("env:home", ["admin"])
+    assert "sixteen" not in done.stdout
+
+
+def test_origins_of_pages_are_named_one_by_one():
+    assert memsrv("config", MEMSRV_CORS_ORIGINS="https://app.example, http://localhost:3000").returncode == 0
+    for bad in ("*", "app.example", "https://app.example/path"):
+        assert memsrv("config", MEMSRV_CORS_ORIGINS=bad).returncode == 2

@@ -11,7 +11,14 @@ from memsrv.core.asking import UpstreamDown
 from memsrv.settings import Settings, shown, variable
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-NOT_OVER_HTTP = (errors.SettingsError, errors.CannotStart, errors.EmbedderDown, errors.IndexDown, UpstreamDown)
+NOT_OVER_HTTP = (
+    errors.SettingsError,
+    errors.CannotStart,
+    errors.KeyNotFound,
+    errors.EmbedderDown,
+    errors.IndexDown,
+    UpstreamDown,
+)
 
 
 def table(heading: str) -> list[list[str]]:

@@ -9,12 +9,15 @@ from typing import Annotated
 import typer
 
 from memsrv import __version__, evaluate
-from memsrv.cli import archiving, asking, connecting, explaining, exporting, importing, serving, upkeep
+from memsrv.cli import archiving, asking, connecting, explaining, exporting, importing, keys, serving, upkeep
 from memsrv.cli.remote import Refused
-from memsrv.errors import MemsrvError, SettingsError
+from memsrv.errors import KeyNotFound, MemsrvError, SettingsError
+
+STATUSES: dict[type[MemsrvError], int] = {KeyNotFound: 1, SettingsError: 2}
+"""What is not here is 3."""
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
-for commands in (serving, asking, explaining, importing, exporting, connecting, upkeep, archiving):
+for commands in (serving, asking, explaining, importing, exporting, connecting, keys, upkeep, archiving):
     commands.add_to(app)
 app.add_typer(evaluate.app)
 
@@ -26,7 +29,7 @@ def main() -> None:
     except Refused as refusal:
         fail(str(refusal), 1)
     except MemsrvError as error:
-        fail(f"{error.message} {error.hint}", 2 if isinstance(error, SettingsError) else 3)
+        fail(f"{error.message} {error.hint}", STATUSES.get(type(error), 3))
 
 
 def fail(line: str, status: int) -> None:

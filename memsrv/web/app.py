@@ -1,6 +1,7 @@
 """The app: routes, edge and failures around one runtime."""
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
@@ -13,9 +14,7 @@ from memsrv.wiring import Runtime
 def create_app(runtime: Runtime) -> FastAPI:
     """The server as an ASGI app over parts that are open already."""
     settings, metrics = runtime.settings, Metrics()
-    keys = {tenant: key.get_secret_value() for tenant, key in settings.keys.items()}
-    any_host = settings.allow_open or bool(keys)
-    door = mcp.Door(keyed=bool(keys), any_host=any_host, max_body_bytes=settings.max_body_bytes)
+    door = mcp.Door(access=runtime.access, max_body_bytes=settings.max_body_bytes)
     app = FastAPIOffline(
         title="memsrv",
         version=__version__,
@@ -33,5 +32,21 @@ def create_app(runtime: Runtime) -> FastAPI:
     if runtime.faults is not None:
         app.add_api_route("/_faults", ops.put_faults, methods=["PUT"], include_in_schema=False)
     failures.install(app)
-    app.add_middleware(Edge, keys=keys, any_host=any_host, max_body_bytes=settings.max_body_bytes, metrics=metrics)
+    app.add_middleware(
+        Edge,
+        access=runtime.access,
+        any_host=settings.allow_open,
+        max_body_bytes=settings.max_body_bytes,
+        metrics=metrics,
+        rate_per_minute=settings.rate_per_minute,
+        origins=settings.cors_origins,
+    )
+    if settings.cors_origins:  # outside of the edge: a browser asks first, without the key
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["authorization", "content-type", "idempotency-key"],
+            expose_headers=["retry-after", "x-request-id", "x-context-mode", "x-context-tokens", "x-context-receipt"],
+        )
     return app

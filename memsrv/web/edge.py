@@ -1,17 +1,16 @@
 """What stands before every route: raw paths, size limit, keys, one log line, counters, security headers.
 
 (1) A path is matched as it was sent: an encoded slash stays inside its segment. (2) No more than `max_body_bytes` of a
-body is ever held. (3) With keys, nothing but /healthz answers without one; without keys, only loopback names are served, so
-that no web page reaches the memory through a name that it points here. (4) A log line holds no message text. (5) Whatever
-breaks inside is answered in the one shape, with every header that other answers have.
+body is ever held. (3) With keys, nothing but /healthz answers without one, and none does more than its scopes and its rate
+allow; without keys, only loopback names are served, and no web page of another origin. (4) A log line holds no message text,
+and of a key only its id. (5) Whatever breaks inside is answered in the one shape, with every header that other answers have.
 """
 
-import hmac
 import json
 import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -22,34 +21,43 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memsrv.core.content import mended
-from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, ForeignHost, MemsrvError, Unauthorized
+from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, MemsrvError, RateLimited
+from memsrv.model import AccessKey
+from memsrv.services.access import ANYBODY, Access
+from memsrv.services.rates import Rates
 from memsrv.web.failures import crashed, shaped
 from memsrv.web.metrics import Metrics
+from memsrv.web.origins import headers_for, refuse_foreign
 from memsrv.web.schemas import MAX_NAME, has_controls
+from memsrv.web.scopes import OPEN_PATHS, refuse_unless_scoped
 
 log = structlog.get_logger()
-OPEN_PATHS = frozenset({"/healthz"})
-DEFAULT_TENANT = "default"
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 DEEPEST = 64
 """Levels of a body: deeper ones can be parsed, but not always written again."""
-SECURITY_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
 
 
 class Edge:
-    """The one middleware."""
+    """The one middleware. `origins`: web pages that may ask a server without keys."""
 
-    def __init__(self, app: ASGIApp, *, keys: Mapping[str, str], any_host: bool, max_body_bytes: int, metrics: Metrics):
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        any_host: bool,
+        max_body_bytes: int,
+        metrics: Metrics,
+        rate_per_minute: int = 0,
+        origins: Collection[str] = (),
+    ):
         self._app = app
-        self._any_host = any_host or bool(keys)
-        self._keys = {tenant: key.encode() for tenant, key in keys.items()}
+        self._access = access
+        self._any_host = any_host
         self._max_body_bytes = max_body_bytes
         self._metrics = metrics
+        self._rate_per_minute = rate_per_minute
+        self._rates = Rates()
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,8 +67,10 @@ class Edge:
         account = Account(scope, send)
         began = time.perf_counter()
         try:
-            scope["state"]["tenant"] = self._tenant(scope)
-            body = Limited(receive, Headers(scope=scope), self._max_body_bytes)
+            key = self._let_in(scope)
+            account.key = key.id
+            scope["state"]["tenant"] = key.tenant
+            body = Limited(receive, Headers(scope=scope), key.max_body_bytes or self._max_body_bytes)
             await self._app(scope, body, account.send)
         except MemsrvError as error:  # raised before a route was reached
             await shaped(error)(scope, receive, account.send)
@@ -71,29 +81,20 @@ class Edge:
         finally:
             account.close(time.perf_counter() - began, self._metrics)
 
-    def _tenant(self, scope: Scope) -> str:
-        """The tenant of the request's key. Every key is compared, each in constant time."""
-        if not self._any_host and host_of(scope) not in LOOPBACK_NAMES:
-            raise ForeignHost("This server has no keys and is asked by a name that is not loopback.")
-        if not self._keys:
-            return DEFAULT_TENANT
-        given = bearer_of(Headers(scope=scope)).encode()
-        found = [tenant for tenant, key in self._keys.items() if hmac.compare_digest(key, given)]
-        if found:
-            return found[0]
+    def _let_in(self, scope: Scope) -> AccessKey:
+        """The key of a request that may be answered. What is refused here costs little, whatever its body."""
+        headers = Headers(scope=scope)
+        if not self._access.wanted and not self._any_host:
+            refuse_foreign(headers, self._origins)
         if scope["path"] in OPEN_PATHS:
-            return DEFAULT_TENANT
-        raise Unauthorized("This server wants a key, and the request has none that fits.")
-
-
-def host_of(scope: Scope) -> str:
-    """The name that the request came by, without the port."""
-    return name_of_host(Headers(scope=scope).get("host", "").lower())
-
-
-def name_of_host(host: str) -> str:
-    """`name` of `name:port`."""
-    return host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+            return ANYBODY
+        key = self._access.key(headers.get("authorization", ""))
+        scope["state"]["key"] = key
+        limit = self._rate_per_minute if key.rate_per_minute is None else key.rate_per_minute
+        if limit and (wait_s := self._rates.wait_s(key.id, limit)):
+            raise RateLimited(f"This key may ask {limit} times a minute.", math.ceil(wait_s))
+        refuse_unless_scoped(key, scope["method"], scope["path"])
+        return key
 
 
 def bearer_of(headers: Headers) -> str:
@@ -132,6 +133,7 @@ class Account:
         self._send = send
         self._status = 500
         self.begun = False
+        self.key = ""
         self._id = uuid.uuid4().hex[:12]
         scope.setdefault("state", {})["request_id"] = self._id
 
@@ -141,7 +143,7 @@ class Account:
             self.begun = True
             headers = MutableHeaders(scope=message)
             headers["x-request-id"] = self._id
-            for name, value in SECURITY_HEADERS.items():
+            for name, value in headers_for(self._scope["path"]).items():
                 headers.setdefault(name, value)
         await self._send(message)
 
@@ -149,6 +151,8 @@ class Account:
         """Write the line. The route's pattern stands in for the path, which holds a session's name."""
         route = getattr(self._scope.get("route"), "path", "-")
         noted: dict[str, Any] = self._scope["state"].get("noted", {})
+        if self.key:
+            noted = {"key": self.key, **noted}
         metrics.request(route, self._scope["method"], self._status, noted.get("mode", ""), took_s)
         log.info(
             "request",

@@ -12,14 +12,13 @@ from urllib.parse import unquote
 
 import httpx
 from fastapi import FastAPI
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memsrv.client import AsyncMemory
-from memsrv.errors import ForeignHost
-from memsrv.web.edge import LOOPBACK_NAMES, bearer_of, name_of_host
+from memsrv.services.access import Access
+from memsrv.web.edge import bearer_of
 
 if TYPE_CHECKING:  # it takes a while to load
     from memsrv.mcp.serving import Visit
@@ -31,8 +30,8 @@ SESSION_HEADER = "x-memory-session"
 class Door:
     """The route's end: open from its first request, for what serves it takes half a second to load, to the app's end."""
 
-    def __init__(self, *, keyed: bool, any_host: bool, max_body_bytes: int):
-        self._keyed, self._any_host, self._max_body_bytes = keyed, any_host, max_body_bytes
+    def __init__(self, *, access: Access, max_body_bytes: int):
+        self._access, self._max_body_bytes = access, max_body_bytes
         self._memories: dict[str, AsyncMemory] = {}
         self._app: FastAPI | None = None
         self._closing = asyncio.Event()
@@ -51,9 +50,6 @@ class Door:
             await memory.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        origin = Headers(scope=scope).get("origin")
-        if origin is not None and not self._any_host and name_of_host(origin.partition("://")[2].lower()) not in LOOPBACK_NAMES:
-            raise ForeignHost("This server has no keys, and a web page of another name asks it.")
         part = await self._opened_part()
         await part(scope, receive, send)
 
@@ -80,7 +76,7 @@ class Door:
 
         assert request is not None
         session = request.headers.get(SESSION_HEADER)
-        return Visit(self._memory(bearer_of(request.headers) if self._keyed else ""), unquote(session) if session else None)
+        return Visit(self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(session) if session else None)
 
     def _memory(self, key: str) -> AsyncMemory:
         """One for each key; the edge has let through only those that are known."""

@@ -16,7 +16,7 @@ from memsrv.ports import Embedder
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.web.logs import configure
-from memsrv.wiring import opened
+from memsrv.wiring import access_for, opened
 
 SWITCH_S = 0.001  # a request waits no longer for the indexer's Python to let go (the interpreter's own 5 ms add up)
 DRAIN_S = 10  # requests in hand may take so long after SIGTERM
@@ -38,27 +38,28 @@ async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
     SettingsError."""
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_S)
-    refuse_open_door(settings)
+    wanted = access_for(settings).wanted
+    refuse_open_door(settings, keys=wanted)
     with bound(settings.host, settings.port) as listener:
         async with opened(settings, embedder=embedder) as runtime:
             config = uvicorn.Config(
                 create_app(runtime), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False
             )
             address = address_of(listener)
-            keys = "keys are wanted" if settings.keys else "no keys"
+            keys = "keys are wanted" if wanted else "no keys, open" if settings.allow_open else "no keys, loopback only"
             structlog.get_logger().info("listening", url=address, data_dir=str(settings.data_dir), access=keys)
-            page = "" if settings.keys else f"; API page {address}/docs"
+            page = "" if wanted else f"; API page {address}/docs"
             print(f"memsrv listens on {address} ({keys}); data in {settings.data_dir}{page}", file=sys.stderr)
             await Server(config).serve(sockets=[listener])
 
 
-def refuse_open_door(settings: Settings) -> None:
+def refuse_open_door(settings: Settings, *, keys: bool) -> None:
     """Beyond loopback only with keys, or when asked for by name."""
-    if settings.keys or settings.allow_open or is_loopback(settings.host):
+    if keys or settings.allow_open or is_loopback(settings.host):
         return
     raise SettingsError(
         f"Listening on {settings.host} without keys would let anyone in.",
-        "Set MEMSRV_KEYS, or MEMSRV_ALLOW_OPEN=true if something else guards the port.",
+        "Make one with 'memsrv keys create' or set MEMSRV_KEYS; or MEMSRV_ALLOW_OPEN=true if something else guards the port.",
     )
 
 

@@ -74,3 +74,22 @@ def test_the_log_has_a_line_per_request_and_no_message_text(serve):
     assert '"mode": "hybrid"' in log
     assert "swordfish" not in log
     assert "quiet" not in log
+
+
+def test_keys_are_made_and_revoked_while_the_server_runs(serve, tmp_path):
+    def keys(*words):
+        command = [sys.executable, "-m", "memsrv", "keys", *words, "--data-dir", str(tmp_path / "data")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+    server = serve()
+    assert "no keys, loopback only" in "".join(server.lines)
+    assert server.http.put("/context/before", json={}).status_code == 200
+    key = keys("create", "--scopes", "read")
+    assert server.http.get("/context").status_code == 401
+    headers = {"authorization": f"Bearer {key}"}
+    assert [s["session"] for s in server.http.get("/context", headers=headers).json()["sessions"]] == ["before"]
+    assert server.http.put("/context/before", json={}, headers=headers).json()["code"] == "forbidden_scope"
+    keys("revoke", key.split("_")[1])
+    assert server.http.get("/context", headers=headers).status_code == 401
+    server.stop()
+    assert key not in "".join(server.lines)

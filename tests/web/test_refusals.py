@@ -3,8 +3,10 @@
 import httpx
 import pytest
 
+from memsrv.services.access import Access
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
+from tests.fakes import HeldKeys
 
 JSON = {"content-type": "application/json"}
 
@@ -155,7 +157,7 @@ async def test_what_breaks_inside_is_answered_in_the_one_shape_and_logged_withou
     async def broken(scope, receive, send):
         raise RuntimeError("the secret is swordfish")
 
-    edge = Edge(broken, keys={}, any_host=True, max_body_bytes=100, metrics=Metrics())
+    edge = Edge(broken, access=Access({}, HeldKeys()), any_host=True, max_body_bytes=100, metrics=Metrics())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=edge), base_url="http://127.0.0.1") as client:
         answer = await client.get("/x")
     await refused(answer, 500, "internal_error")
