@@ -2,18 +2,21 @@
 
 A block is an opening tag, a fixed notice in its first line, the body, a closing tag; each tag on a line of its own.
 
-(1) `blocks` finds every block that `block` made, and nothing else: a text that merely mentions a tag has no block.
-(2) Text that went through `quoted` opens no block, closes none, and none of its lines but the first stands bare at the
-    left: a line that copies one of ours is led by `QUOTE`. What precedes the first line is the caller's.
+(1) `blocks` finds every block that `block` made, also when it came back otherwise spaced, indented, quoted line by line, or
+    escaped as JSON or HTML; and nothing else: a text that merely mentions a tag has no block.
+(2) Text that went through `quoted` opens no block, closes none, holds no control token of a chat template, and none of its
+    lines but the first stands bare at the left: a line that copies one of ours is led by `QUOTE`. What precedes the first
+    line is the caller's.
 (3) Both take linear time.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
+
+import regex
 
 from memsrv.core.content import mended_text
+from memsrv.core.visible import LINE_ENDS, visible
 from memsrv.model import Span
 
 QUOTE = "> "
@@ -28,21 +31,55 @@ NOTICES = {
     "since": "What was said after the user message above:",
 }
 COPIED = frozenset(NOTICES.values())
-TAG = "<memory:"
-OPENING = re.compile(rf"(?:^|(?<=\n)){TAG}(?P<name>[a-z]+)>\r?\n(?P<notice>[^\r\n]*)")
 
-LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\ufff9-\ufffb\U000e0000-\U000e001f\U000e0080-\U000e00ff]"
+GAP = r"(?:\s|>|\\[nrt]|&gt;)"
+LEFT, RIGHT = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
+
+
+def spaced(notice: str) -> str:
+    """A notice with any gap between its words."""
+    return f"{GAP}+".join(map(regex.escape, notice.split()))
+
+
+TAG = "memory:"
+OPENING = regex.compile(
+    "|".join(rf"{LEFT}{TAG}(?P<name>{name}){RIGHT}{GAP}*{spaced(notice)}" for name, notice in NOTICES.items())
 )
-JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
-TAGS = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{2,7}\U000e007f)|[\U000e0020-\U000e007f]|[\U000e0100-\U000e01ef]")
-ASKED_FOR = re.compile("[<\uff1c\ufe64\u2039\u3008\u27e8\u276e]")
-LOOKALIKES = str.maketrans("еоругмЕОРУГМεορυγμΕΟΡΥΓΜ", "eorygm" * 4) | dict.fromkeys(map(ord, "гГ"), "r")
-OPENER = re.compile(r"<(?=[\s/\\]{0,16}m\s{0,4}e\s{0,4}m\s{0,4}o\s{0,4}r\s{0,4}y)")
+CLOSING = {name: regex.compile(rf"{LEFT}\\?/{TAG}{name}{RIGHT}") for name in NOTICES}
+
+OPENERS = regex.compile(
+    r"[<\uff1c\ufe64\u2039\u3008\u27e8\u276e\u276c\u300a\u00ab\u02c2\u1438\u29fc\u2991\u227a]"
+    r"|&(?:amp;){0,4}(?:lt|#0{0,6}60|#x0{0,6}3c)(?:;|(?![a-z0-9]))|\\[ux](?:00)?3c|%3c",
+    regex.IGNORECASE,
+)
+BETWEEN = r"[\s\p{M}._-]{0,4}"
+NAMED = regex.compile(rf"[\s/\\\p{{M}}]{{0,16}}{BETWEEN.join('memory')}")
+NAMED_WITHIN = 64
+"""Characters after an opener in which `NAMED` can stand."""
+LOOKALIKES = {
+    "m": "мΜМμᴍꓟᎷⲙ",
+    "e": "еεЕΕєҽᴇꓰᎬⲉ℮",
+    "o": "оοОΟօᴏꓳⲟσ0",
+    "r": "гРρΡᴦʀꓣᏒⲅг",
+    "y": "уγУΥүʏꓬᎩⲩỿ",
+}
+FOLDED = str.maketrans({other: letter for letter, others in LOOKALIKES.items() for other in others + others.lower()})
+TEMPLATES = regex.compile(
+    r"[<\uff1c](?=[|\uff5c][^\s<>|\uff5c]{1,40}[|\uff5c][>\uff1e])|<(?=</?SYS>>)|<(?=/?s>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])"
+)
+"""Where a control token of a chat template begins: ChatML and its kin, Llama, Gemma."""
 HARMLESS = "‹"
+
+ROLES = frozenset(
+    "system developer assistant user human ai tool function bot memsrv "  # noqa: SIM905
+    "系统 系統 助手 助理 用户 用戶 开发者 工具".split()
+)
+ROLE_LINE = regex.compile(
+    rf"[\s>*_#\[<(【「]*(?:{'|'.join(sorted(ROLES))})(?:\s+(?:message|prompt|notice|instructions?))?[\s*_\]>)】」]*[:：]"
+    rf"|\s*#{{1,6}}\s*(?:{'|'.join(sorted(ROLES))})\b",
+    regex.IGNORECASE,
+)
+"""A line that poses as the turn of another role."""
 
 
 def block(name: str, body: str) -> str:
@@ -58,17 +95,16 @@ def blocks(text: str) -> list[Span]:
 def _blocks(text: str) -> Iterator[Span]:
     at, unclosed = 0, set[str]()
     while found := OPENING.search(text, at):
-        at, name = found.end(), found["name"]
-        if NOTICES.get(name) != found["notice"] or name in unclosed:
-            continue
-        closing = f"\n</memory:{name}>"
-        end = text.find(closing, found.end())
-        if end < 0:
+        name = found["name"]
+        closing = None if name in unclosed else CLOSING[name].search(text, found.end())
+        if closing is None:
             unclosed.add(name)
+            at = found.end()
             continue
-        at = end + len(closing)
-        if at == len(text) or text[at] in "\r\n":
-            yield Span(found.start(), at)
+        line = text.rfind("\n", at, found.start()) + 1 or at
+        start = found.start() if text[line : found.start()].strip(" \t>") else line
+        at = closing.end()
+        yield Span(start, at)
 
 
 def without_blocks(text: str) -> str:
@@ -92,14 +128,23 @@ def quoted(text: str) -> str:
 
 def listed(text: str) -> str:
     """The same for text of the client's own making (pins, profile, goal) and summaries: a line is led by `QUOTE` only if
-    it copies one of our notices."""
+    it copies one of our notices or poses as the turn of another role."""
     lines = neutral(text).split("\n")
-    return "\n".join(QUOTE + line if line.strip() in COPIED else line for line in lines)
+    return "\n".join(QUOTE + line if line.strip() in COPIED or ROLE_LINE.match(line) else line for line in lines)
+
+
+def called(name: object, role: str, max_chars: int) -> str:
+    """A speaker as a line of ours names it: by name, else by role; a name that poses as a role has the true one beside it."""
+    flat = " ".join(one_line(str(name or ""), max_chars).replace(":", " ").replace("：", " ").split())
+    if not flat:
+        return role
+    return f"{flat} ({role})" if fold(flat) in ROLES - {role} else flat
 
 
 def neutral(text: str) -> str:
-    """Text in one kind of line end, without what is invisible and without anything that looks like a tag of ours."""
-    return defused(visible(LINE_ENDS.sub("\n", mended_text(text))))
+    """Text in one kind of line end, without what is invisible, without anything that looks like a tag of ours or
+    like a control token of a chat template."""
+    return TEMPLATES.sub(HARMLESS, defused(visible(LINE_ENDS.sub("\n", mended_text(text)))))
 
 
 def one_line(text: str, max_chars: int) -> str:
@@ -108,41 +153,16 @@ def one_line(text: str, max_chars: int) -> str:
     return flat if len(flat) <= max_chars else flat[: max_chars - 1].rstrip() + "…"
 
 
-def visible(text: str) -> str:
-    """The text without what nobody can see."""
-    if text.isascii() and text.isprintable():
-        return text
-    text = INVISIBLE.sub("", CONTROLS.sub("", text))
-    return text if text.isascii() else JOINERS.sub(joiner, TAGS.sub(lambda found: found[1] or "", text))
-
-
-def joiner(found: re.Match[str]) -> str:
-    """A joiner or variation selector, where it joins or varies something; beside plain letters it only hides."""
-    text, at = found.string, found.start()
-    before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    if found[0] in "\u200c\u200d":
-        return found[0] if before > "\x7f" < after and before not in "\u200c\u200d" else ""
-    varied = before > "\x7f" and not "\ufe00" <= before <= "\ufe0f"
-    return found[0] if varied or (after == "\u20e3" and before in "#*0123456789") else ""
-
-
 def defused(text: str) -> str:
-    """The text with `‹` for the `<` of every lookalike of our tags: other case, blanks, full-width or foreign letters."""
-    if not ASKED_FOR.search(text):
-        return text
-    folded = text.lower() if text.isascii() else "".join(map(folded_character, text))
-    places = [found.start() for found in OPENER.finditer(folded)]
-    if not places:
-        return text
-    edges = [-1, *places, len(text)]
-    return HARMLESS.join(text[start + 1 : end] for start, end in pairwise(edges))
+    """The text with `‹` for the `<` of every lookalike of our tags: other case, blanks, escapes, foreign letters."""
+
+    def harmless(found: regex.Match[str]) -> str:
+        after = fold(text[found.end() : found.end() + NAMED_WITHIN])
+        return HARMLESS if NAMED.match(after) else found[0]
+
+    return OPENERS.sub(harmless, text)
 
 
-def folded_character(character: str) -> str:
-    """One character as one plain lower-case character, if there is such a one."""
-    if character <= "\x7f":
-        return character.lower()
-    plain = unicodedata.normalize("NFKC", character)
-    plain = "<" if ASKED_FOR.match(plain) else plain.lower()
-    plain = plain.translate(LOOKALIKES)
-    return plain if len(plain) == 1 else character
+def fold(text: str) -> str:
+    """A text as it looks: small plain letters, without their accents."""
+    return unicodedata.normalize("NFKD", text).lower().translate(FOLDED)

@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import Any
 
 from memsrv.core.content import mended_text
-from memsrv.core.marks import block, listed, one_line, quoted, without_blocks
+from memsrv.core.marks import block, called, listed, one_line, quoted, without_blocks
 from memsrv.core.turns import Turn
 from memsrv.model import Meta, Payload, Pin, Recall, RegionName, Snapshot
 
@@ -20,6 +20,8 @@ GIVING_UP = (RegionName.RECALL, RegionName.WINDOW, RegionName.SUMMARY, RegionNam
 
 DATE_REACH_CHARS = 200
 SPEAKER_CHARS = 60
+INDENT = "\n  "
+"""Leads the further lines of a pin, so that none of them passes for a pin of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def material_of(
 ) -> Material:
     """The material of a session; `opening` stands in for a system prompt that meta does not set."""
     system_prompt = without_blocks(mended_text(meta.system_prompt)) if meta.system_prompt is not None else opening
-    listed_pins = [(pin.id, text) for pin in pins if (text := listed(pin.text).strip())]
+    listed_pins = [(pin.id, text.replace("\n", INDENT)) for pin in pins if (text := listed(pin.text).strip())]
     return Material(
         session=session,
         system_prompt=system_prompt.strip(),
@@ -195,7 +197,7 @@ def chronology(hit: Recall) -> tuple[Any, ...]:
 def speaker(hit: Recall, session: str) -> str:
     """Who said it, in which other session, and how near it comes to the query: `Ada (trip) .83`."""
     chunk = hit.chunk
-    name = one_line(chunk.name or "", SPEAKER_CHARS) or chunk.role
+    name = called(chunk.name, chunk.role, SPEAKER_CHARS)
     other = f" ({one_line(chunk.session, SPEAKER_CHARS)})" if chunk.session != session else ""
     return f"{name}{other}{written_score(hit.score)}"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memsrv.core.content import call_lines
-from memsrv.core.marks import block, one_line, quoted
+from memsrv.core.marks import block, called, quoted
 from memsrv.core.regions import (
     SPEAKER_CHARS,
     Chosen,
@@ -152,7 +152,7 @@ def entry(message: Payload) -> str:
 
 def who(message: Payload) -> str:
     """The name in a message, else its role."""
-    return one_line(str(message.get("name") or ""), SPEAKER_CHARS) or str(message["role"])
+    return called(message.get("name"), str(message["role"]), SPEAKER_CHARS)
 
 
 SHAPES = {Format.OPENAI: as_openai, Format.STRICT: as_strict, Format.TEXT: as_text}

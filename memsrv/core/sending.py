@@ -1,12 +1,13 @@
 """A stored payload as it may be sent to a provider: known fields only, nothing blank, none of our own blocks again."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from memsrv.core.content import TEXT_PARTS, mended_text, part_texts
 from memsrv.core.cuts import cut_bytes
-from memsrv.core.marks import one_line, without_blocks
+from memsrv.core.marks import defused, one_line, without_blocks
 from memsrv.core.sizes import IMAGES
 from memsrv.model import Payload
 
@@ -14,6 +15,8 @@ SYSTEM_ROLES = frozenset({"system", "developer"})
 EMPTY_RESULT = "[empty]"
 IMAGE = "[image]"
 KIND_CHARS = 20
+NAME_CHARS = 64
+UNNAMEABLE = re.compile(r"[\s<‹|\\/>]+")
 DETAILS = frozenset({"low", "high", "auto"})
 
 MEDIA: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -34,8 +37,8 @@ def sendable(payload: Payload, *, max_tool_bytes: int) -> dict[str, Any]:
     """
     role = str(payload["role"])
     sent: dict[str, Any] = {"role": "system" if role in SYSTEM_ROLES else role}
-    if payload.get("name"):
-        sent["name"] = mended_text(str(payload["name"]))
+    if name := name_of(payload):
+        sent["name"] = name
     sent["content"] = content_of(payload)
     if role == "tool":
         sent["content"] = tool_content(sent["content"], max_tool_bytes)
@@ -45,18 +48,30 @@ def sendable(payload: Payload, *, max_tool_bytes: int) -> dict[str, Any]:
     return sent
 
 
+def name_of(payload: Payload) -> str:
+    """The speaker's name as providers take one: visible, no blanks, nothing of a tag, at most 64 characters."""
+    return UNNAMEABLE.sub("_", one_line(str(payload.get("name") or ""), NAME_CHARS)).strip("_")
+
+
 def content_of(payload: Payload) -> Content:
-    """The content without our own blocks and without blank parts; a refusal stands in for a content that is missing."""
-    content = payload.get("content")
+    """The content without our own blocks and without blank parts; a refusal stands in for a content that is missing. A tag of
+    ours that is left is forged, and made harmless, but in a system message, which only the client writes."""
+    content, trusted = payload.get("content"), payload.get("role") in SYSTEM_ROLES
     if isinstance(content, list | tuple):
-        parts = [cleaned for part in content if (cleaned := part_of(part)) is not None]
+        parts = [cleaned for part in content if (cleaned := part_of(part, trusted)) is not None]
         return parts or None
     text = content if isinstance(content, str) else payload.get("refusal")
-    shown = without_blocks(mended_text(text)) if isinstance(text, str) else ""
+    shown = own_text(text, trusted) if isinstance(text, str) else ""
     return shown if shown.strip() else None
 
 
-def part_of(part: object) -> dict[str, Any] | None:
+def own_text(text: str, trusted: bool) -> str:
+    """What of a text is the speaker's own."""
+    left = without_blocks(mended_text(text))
+    return left if trusted else defused(left)
+
+
+def part_of(part: object, trusted: bool = False) -> dict[str, Any] | None:
     """One part of a content, or None if it shows nothing. Of a part that is not text only what its type is known to have
     goes through; one of no known type becomes a mark."""
     if isinstance(part, str):
@@ -65,7 +80,7 @@ def part_of(part: object) -> dict[str, Any] | None:
         return None
     kind = part.get("type", "text")
     if isinstance(kind, str) and kind in TEXT_PARTS | {"refusal"}:
-        text = without_blocks(mended_text("\n".join(part_texts([part]))))
+        text = own_text("\n".join(part_texts([part])), trusted)
         return {"type": "text", "text": text} if text.strip() else None
     return media_of(part) or mark_of(part)
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from memsrv.core.content import part_texts
-from memsrv.core.marks import LINE_ENDS, one_line, without_blocks
+from memsrv.core.marks import one_line, without_blocks
+from memsrv.core.visible import LINE_ENDS
 from memsrv.model import Payload
 
 MAX_CHARS = 300
