@@ -83,7 +83,9 @@ class Settings(BaseSettings):
         0, ge=0, description="Requests that a key may make in a minute (429 above); 0 is no limit; a key can have its own."
     )
     max_messages: Positive = Field(1000, le=1000, description="Most messages in one request.")
-    max_waiting_writes: Positive = Field(256, description="Writes that may wait before 429 is answered.")
+    max_waiting_writes: Positive = Field(
+        256, description="Writes that may wait before 429 is answered; apart from them, so many requests for summaries."
+    )
 
     # embedder
     embedder: Literal["bundled", "sentence-transformers", "openai"] = Field(

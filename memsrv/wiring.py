@@ -57,6 +57,7 @@ from memsrv.services.handoff import Handoffs
 from memsrv.services.importing import Importing
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
+from memsrv.services.pressure import Pressure
 from memsrv.services.recall import RecallService
 from memsrv.services.recutting import Recutter
 from memsrv.services.retention import Retention
@@ -89,6 +90,8 @@ class Runtime:
 
     settings: Settings
     access: Access
+    writes: Pressure
+    summaries: Pressure
     transcript: Transcript
     sessions: Sessions
     snapshots: Snapshots
@@ -205,7 +208,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
-    ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes)
+    writes = Pressure(settings.max_waiting_writes, "writes")
+    ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, pressure=writes)
     begin(Retention(transcript, sessions, ingest, days=settings.retention_days), stack)
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
@@ -213,11 +217,12 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
     ahead.start()
     stack.push_async_callback(ahead.close)
-    ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, max_waiting=settings.max_waiting_writes)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     return Runtime(
         settings=settings,
         access=access_for(settings),
+        writes=writes,
+        summaries=Pressure(settings.max_waiting_writes, "requests for summaries"),
         transcript=transcript,
         sessions=sessions,
         snapshots=snapshots,

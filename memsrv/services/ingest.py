@@ -1,7 +1,7 @@
 """Take messages in: cut them into chunks, find their search terms, and store all of it at once.
 
-(1) What was answered is on disk. (2) A batch is stored whole or not at all. (3) At most `max_waiting` writes wait; the
-next one is told to come back. (4) Nothing is written to a session whose gate is frozen.
+(1) What was answered is on disk. (2) A batch is stored whole or not at all. (3) Only so many writes wait (see
+`pressure`); the next one is told to come back. (4) Nothing is written to a session whose gate is frozen.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from memsrv.core.chunking import spans
 from memsrv.core.content import digest, text_of
 from memsrv.core.marks import blocks
 from memsrv.core.taskstate import task_state_of
-from memsrv.errors import Busy
 from memsrv.model import Appended, Draft, Forgotten, Message, NewChunk, NewMessage, Session, SessionKey, Span, Stretch
 from memsrv.ports import Analyzer, Sessions, Transcript
 from memsrv.services.compaction import Compaction
 from memsrv.services.gates import Gates
 from memsrv.services.indexer import Indexer
+from memsrv.services.pressure import Pressure
 
 
 class Ingest:
@@ -33,7 +33,7 @@ class Ingest:
         compaction: Compaction,
         gates: Gates,
         *,
-        max_waiting: int,
+        pressure: Pressure,
     ):
         self._transcript = transcript
         self._sessions = sessions
@@ -41,8 +41,7 @@ class Ingest:
         self._indexer = indexer
         self._compaction = compaction
         self._gates = gates
-        self._max_waiting = max_waiting
-        self._waiting = 0
+        self._pressure = pressure
 
     async def append(
         self, key: SessionKey, drafts: Sequence[Draft], *, idempotency_key: str | None = None, request_digest: str = ""
@@ -95,7 +94,7 @@ class Ingest:
 
     async def forget_owner(self, tenant: str, owner: str) -> Forgotten:
         """Forget every session of an owner. No gate holds this up: a switch in the midst finds its session gone."""
-        async with self._room():
+        with self._pressure.turn():
             taken = await self._sessions.forget_owner(tenant, owner)
         self._indexer.notify()
         return taken
@@ -113,18 +112,9 @@ class Ingest:
     @asynccontextmanager
     async def _turn(self, key: SessionKey) -> AsyncIterator[None]:
         # the gate first: who waits for a frozen session must not use up the room of the others
-        async with self._gates.writing(key), self._room():
-            yield
-
-    @asynccontextmanager
-    async def _room(self) -> AsyncIterator[None]:
-        if self._waiting >= self._max_waiting:
-            raise Busy(f"{self._waiting} writes wait already.")
-        self._waiting += 1
-        try:
-            yield
-        finally:
-            self._waiting -= 1
+        async with self._gates.writing(key):
+            with self._pressure.turn():
+                yield
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:

@@ -1,6 +1,6 @@
 """What the routes of a session share: who asks, which session, how answers are told."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -17,10 +17,10 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     for status, text in (
         (400, "The body is not JSON"),
         (401, "No key that fits"),
-        (403, "Asked by a name that is not loopback, without keys"),
+        (403, "The key may not do this; or, without keys, asked from elsewhere"),
         (404, "Nothing of this name"),
         (422, "A field cannot be used"),
-        (429, "Too many writes wait"),
+        (429, "Too many writes wait, or the key has asked too often"),
         (503, "The store is not available"),
         (507, "The disk is full"),
     )
@@ -66,6 +66,22 @@ def metrics_of(request: Request) -> Metrics:
 
 
 Services = Annotated[Runtime, Depends(runtime_of)]
+
+
+async def writing(runtime: Services) -> AsyncIterator[None]:
+    with runtime.writes.turn():
+        yield
+
+
+async def summarising(runtime: Services) -> AsyncIterator[None]:
+    with runtime.summaries.turn():
+        yield
+
+
+WRITING = Depends(writing, scope="function")
+"""A route that writes takes a turn, unless its service does: beyond `max_waiting_writes` it answers 429."""
+SUMMARISING = Depends(summarising, scope="function")
+"""The same for what waits for a summarizer, which may be slow: apart, so that it holds up no write."""
 Counters = Annotated[Metrics, Depends(metrics_of)]
 Key = Annotated[SessionKey, Depends(key_of)]
 Id = Annotated[str, Depends(id_of)]

@@ -5,7 +5,7 @@ from typing import Any
 from memsrv.model import SessionKey
 from memsrv.services.handoff import HandedOver
 from memsrv.web.answers import HandoffOut, SuggestedPinsOut
-from memsrv.web.depends import CONFLICT, Found, Key, Services, router_of, told
+from memsrv.web.depends import CONFLICT, SUMMARISING, Found, Key, Services, router_of, told
 from memsrv.web.schemas import HandoffIn
 from memsrv.web.sessions import pin_out
 from memsrv.web.summaries import line_out
@@ -19,7 +19,7 @@ async def suggest_pins(runtime: Services, session: Found) -> dict[str, Any]:
     return {"suggestions": [line_out(line) for line in await runtime.handoffs.suggested(session)]}
 
 
-@router.post("/context/{session}/handoff", responses=CONFLICT | told(HandoffOut))
+@router.post("/context/{session}/handoff", responses=CONFLICT | told(HandoffOut), dependencies=[SUMMARISING])
 async def hand_over(runtime: Services, key: Key, body: HandoffIn | None = None) -> dict[str, Any]:
     """What another agent needs to take over; with `to` it is put into that session, which may be new."""
     body = body or HandoffIn()

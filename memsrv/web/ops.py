@@ -9,17 +9,18 @@ from memsrv import __version__
 from memsrv.web.depends import REFUSALS, Counters, Services
 
 router = APIRouter(tags=["operation"])
+REFUSED: dict[int | str, dict[str, Any]] = {status: REFUSALS[status] for status in (401, 403, 429)}
 
 
 @router.head("/healthz", include_in_schema=False)
-@router.get("/healthz")
+@router.get("/healthz", responses={403: REFUSALS[403]})
 async def healthz() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok", "version": __version__}
 
 
 @router.head("/readyz", include_in_schema=False)
-@router.get("/readyz", responses={503: {"description": "The transcript is not available"}, 401: REFUSALS[401]})
+@router.get("/readyz", responses={503: {"description": "The transcript is not available"}, **REFUSED})
 async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
     """The state of each part. 503 while the transcript is down; a degraded index or embedder is told, and serves on."""
     state = await runtime.state()
@@ -33,7 +34,7 @@ async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
     }
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses={401: REFUSALS[401]})
+@router.get("/metrics", response_class=PlainTextResponse, responses=REFUSED)
 async def read_metrics(runtime: Services, metrics: Counters) -> Response:
     """The counters, for Prometheus."""
     state = await runtime.state()

@@ -19,7 +19,7 @@ from memsrv.web.answers import (
     SessionsOut,
     SessionStateOut,
 )
-from memsrv.web.depends import CONFLICT, DryRun, Found, Id, Key, Limit, Services, page, router_of, told
+from memsrv.web.depends import CONFLICT, WRITING, DryRun, Found, Id, Key, Limit, Services, page, router_of, told
 from memsrv.web.schemas import (
     MAX_NAME,
     MetaIn,
@@ -71,7 +71,7 @@ async def read_session(runtime: Services, session: Found) -> dict[str, Any]:
     }
 
 
-@router.put("/context/{session}", responses=CONFLICT | told(SessionStateOut))
+@router.put("/context/{session}", responses=CONFLICT | told(SessionStateOut), dependencies=[WRITING])
 async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Make the session if it is new, and set its settings, whole."""
     refuse_unknown_provider(runtime, body)
@@ -82,7 +82,7 @@ async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str,
     return await read_session(runtime, session)
 
 
-@router.patch("/context/{session}", responses=CONFLICT | told(SessionStateOut))
+@router.patch("/context/{session}", responses=CONFLICT | told(SessionStateOut), dependencies=[WRITING])
 async def patch_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Change the given settings; null takes one back to its default."""
     refuse_unknown_provider(runtime, body)
@@ -134,14 +134,14 @@ async def read_meta(session: Found) -> dict[str, Any]:
     return meta_out(session.meta)
 
 
-@router.put("/context/{session}/meta", responses=CONFLICT | told(MetaOut))
+@router.put("/context/{session}/meta", responses=CONFLICT | told(MetaOut), dependencies=[WRITING])
 async def put_meta(runtime: Services, key: Key, body: MetaIn) -> dict[str, Any]:
     """Set what stands in every prompt, whole; the session comes into being if it is new."""
     meta = meta_from(body.model_dump(exclude_unset=True))
     return meta_out((await runtime.sessions.save(key, lambda old: replace(old, meta=meta), create=True)).meta)
 
 
-@router.patch("/context/{session}/meta", responses=CONFLICT | told(MetaOut))
+@router.patch("/context/{session}/meta", responses=CONFLICT | told(MetaOut), dependencies=[WRITING])
 async def patch_meta(runtime: Services, key: Key, body: MetaIn) -> dict[str, Any]:
     """Change the given keys; null takes one out."""
     given = body.model_dump(exclude_unset=True)
@@ -171,13 +171,13 @@ async def read_pins(runtime: Services, session: Found) -> dict[str, Any]:
     return {"pins": [pin_out(pin) for pin in await runtime.sessions.pins(session.number)], "next": None}
 
 
-@router.post("/context/{session}/pins", status_code=201, responses=CONFLICT | told(PinOut, 201))
+@router.post("/context/{session}/pins", status_code=201, responses=CONFLICT | told(PinOut, 201), dependencies=[WRITING])
 async def add_pin(runtime: Services, session: Found, body: PinIn) -> dict[str, Any]:
     """Pin a fact or a decision."""
     return pin_out(await runtime.sessions.add_pin(session.number, body.text, body.kind))
 
 
-@router.delete("/context/{session}/pins/{id}", responses=told(DeletedOut))
+@router.delete("/context/{session}/pins/{id}", responses=told(DeletedOut), dependencies=[WRITING])
 async def remove_pin(runtime: Services, session: Found, id: Id) -> dict[str, Any]:
     """Take a pin out."""
     await runtime.sessions.remove_pin(session.number, id)

@@ -11,7 +11,7 @@ from memsrv.core.summary import Line, Summary, difference
 from memsrv.errors import SummaryNotFound
 from memsrv.model import Message, Snapshot, Standing, Switch
 from memsrv.web.answers import CompactedOut, ModeOut, SummariesOut, SummaryDetailOut, SummaryOut, SwitchedOut
-from memsrv.web.depends import CONFLICT, Found, Key, Limit, Services, page, router_of, told
+from memsrv.web.depends import CONFLICT, SUMMARISING, Found, Key, Limit, Services, page, router_of, told
 from memsrv.web.schemas import MAX_POSITION, CompactIn, SwitchIn
 from memsrv.wiring import Runtime
 
@@ -62,7 +62,7 @@ async def base_of(runtime: Runtime, session_number: int, snapshot: Snapshot) -> 
         return None
 
 
-@router.post("/context/{session}/compact", responses=CONFLICT | told(CompactedOut))
+@router.post("/context/{session}/compact", responses=CONFLICT | told(CompactedOut), dependencies=[SUMMARISING])
 async def compact(runtime: Services, key: Key, body: CompactIn | None = None) -> dict[str, Any]:
     """Summarise now all but the newest messages; `made` says whether there was anything to do."""
     made = await runtime.compaction.compact(key, keep=body.keep if body else None)
@@ -71,7 +71,7 @@ async def compact(runtime: Services, key: Key, body: CompactIn | None = None) ->
     return {"session": key.name, "made": made is not None, "summary": snapshot_out(newest) if newest else None}
 
 
-@router.post("/context/{session}/summaries/{version}/restore", responses=CONFLICT | told(SummaryOut))
+@router.post("/context/{session}/summaries/{version}/restore", responses=CONFLICT | told(SummaryOut), dependencies=[SUMMARISING])
 async def restore_summary(runtime: Services, key: Key, version: Version) -> dict[str, Any]:
     """Make a version the newest again, as a new version; messages after its reach are in the window again."""
     return snapshot_out(await runtime.compaction.restore(key, version))
@@ -85,7 +85,7 @@ async def read_mode(runtime: Services, session: Found, limit: Limit = 100) -> di
     return {"session": session.key.name, "mode": mode, "switches": [switch_out(switch) for switch in switches]}
 
 
-@router.post("/context/{session}/mode", responses=CONFLICT | told(SwitchedOut))
+@router.post("/context/{session}/mode", responses=CONFLICT | told(SwitchedOut), dependencies=[SUMMARISING])
 async def switch_mode(runtime: Services, key: Key, body: SwitchIn) -> dict[str, Any]:
     """Switch safely: writes wait while what would leave the prompt is summarised; refused whole if that fails."""
     switch = await runtime.switching.switch(key, body.mode, body.reason)

@@ -1,5 +1,7 @@
 """Bad requests: each gets a code, a message and a hint, and nothing is stored."""
 
+import contextlib
+
 import httpx
 import pytest
 
@@ -7,6 +9,7 @@ from memsrv.services.access import Access
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from tests.fakes import HeldKeys
+from tests.web.test_isolation import BODIES
 
 JSON = {"content-type": "application/json"}
 
@@ -172,3 +175,20 @@ async def test_methods_that_are_not_there_are_told_those_that_are(http):
     answer = await http.put("/context/x/messages")
     assert set(answer.headers["allow"].split(", ")) & {"GET", "POST"}
     assert (await http.head("/healthz")).status_code == 200
+
+
+async def test_every_write_is_under_one_pressure(http, runtime):
+    await http.put("/context/pressed", json={})
+    paths = (await http.get("/openapi.json")).json()["paths"]
+    writes = {(method, path) for path, methods in paths.items() for method in methods if method != "get"}
+    writes.remove(("post", "/context/{session}/prompt"))
+    with contextlib.ExitStack() as stack:
+        for pressure in (runtime.writes, runtime.summaries):
+            for _ in range(runtime.settings.max_waiting_writes):
+                stack.enter_context(pressure.turn())
+        for method, path in writes:
+            where = path.format(session="pressed", id="m", version="1")
+            answer = await http.request(method, where, json=BODIES.get((method, path), {}))
+            await refused(answer, 429, "too_many_waiting")
+            assert answer.headers["retry-after"]
+    assert (await http.put("/context/pressed", json={})).status_code == 200
