@@ -102,4 +102,14 @@ class FileKeys:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
+        sync_folder(self._path.parent)
         self._read()
+
+
+def sync_folder(folder: Path) -> None:
+    """A new name in a folder is on disk only when the folder is."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

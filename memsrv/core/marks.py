@@ -10,6 +10,7 @@ A block is an opening tag, a fixed notice in its first line, the body, a closing
 (3) Both take linear time.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -47,23 +48,24 @@ OPENING = regex.compile(
 )
 CLOSING = {name: regex.compile(rf"{LEFT}\\?/{TAG}{name}{RIGHT}") for name in NOTICES}
 
-OPENERS = regex.compile(
-    r"[<\uff1c\ufe64\u2039\u3008\u27e8\u276e\u276c\u300a\u00ab\u02c2\u1438\u29fc\u2991\u227a]"
-    r"|&(?:amp;){0,4}(?:lt|#0{0,6}60|#x0{0,6}3c)(?:;|(?![a-z0-9]))|\\[ux](?:00)?3c|%3c",
-    regex.IGNORECASE,
-)
-BETWEEN = r"[\s\p{M}._-]{0,4}"
-NAMED = regex.compile(rf"[\s/\\\p{{M}}]{{0,16}}{BETWEEN.join('memory')}")
-NAMED_WITHIN = 64
-"""Characters after an opener in which `NAMED` can stand."""
+OPENERS = "<＜﹤‹〈〈⟨❮❬《«˂ᐸ⧼⦑≺"
 LOOKALIKES = {
-    "m": "мΜМμᴍꓟᎷⲙ",
-    "e": "еεЕΕєҽᴇꓰᎬⲉ℮",
-    "o": "оοОΟօᴏꓳⲟσ0",
-    "r": "гРρΡᴦʀꓣᏒⲅг",
-    "y": "уγУΥүʏꓬᎩⲩỿ",
+    "<": OPENERS,
+    "m": "мμᴍꓟᎷⲙ",
+    "e": "еεєҽᴇꓰᎬⲉ℮",
+    "o": "оοօᴏꓳⲟσ0",
+    "r": "гρᴦʀꓣᏒⲅр",
+    "y": "уγүʏꓬᎩⲩỿ",
 }
-FOLDED = str.maketrans({other: letter for letter, others in LOOKALIKES.items() for other in others + others.lower()})
+ALIKE = {ord(other): plain for plain, others in LOOKALIKES.items() for other in others + others.lower()}
+ACCENT = "\u0301"
+"""Stands for every mark that stands on a letter."""
+NEAR = rf"[\s{ACCENT}._-]{{0,4}}"
+FORGED = re.compile(
+    r"(?:<|&(?:amp;){0,4}(?:lt|#o{0,6}6o|#xo{0,6}3c)(?:;|(?![a-z0-9]))|\\(?:uoo|x)3c|%3c)"
+    rf"(?=[\s/\\{ACCENT}]{{0,16}}{NEAR.join('memory')})"
+)
+"""What begins like a tag of ours, in a text that is folded (a zero is an o there)."""
 TEMPLATES = regex.compile(
     r"[<\uff1c](?=[|\uff5c][^\s<>|\uff5c]{1,40}[|\uff5c][>\uff1e])|<(?=</?SYS>>)|<(?=/?s>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])"
 )
@@ -138,7 +140,7 @@ def called(name: object, role: str, max_chars: int) -> str:
     flat = " ".join(one_line(str(name or ""), max_chars).replace(":", " ").replace("：", " ").split())
     if not flat:
         return role
-    return f"{flat} ({role})" if fold(flat) in ROLES - {role} else flat
+    return f"{flat} ({role})" if folded(flat) in ROLES - {role} else flat
 
 
 def neutral(text: str) -> str:
@@ -155,14 +157,34 @@ def one_line(text: str, max_chars: int) -> str:
 
 def defused(text: str) -> str:
     """The text with `‹` for the `<` of every lookalike of our tags: other case, blanks, escapes, foreign letters."""
+    places = [found.span() for found in FORGED.finditer(folded(text))]
+    if not places:
+        return text
+    edges = [0, *(edge for place in places for edge in place), len(text)]
+    return HARMLESS.join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
 
-    def harmless(found: regex.Match[str]) -> str:
-        after = fold(text[found.end() : found.end() + NAMED_WITHIN])
-        return HARMLESS if NAMED.match(after) else found[0]
 
-    return OPENERS.sub(harmless, text)
+def folded(text: str) -> str:
+    """A text as it looks, character by character: small plain letters."""
+    return text.translate(FOLDED)
 
 
-def fold(text: str) -> str:
-    """A text as it looks: small plain letters, without their accents."""
-    return unicodedata.normalize("NFKD", text).lower().translate(FOLDED)
+class Folding(dict[int, str]):
+    """One plain character for each; worked out when it is first met. Of rare ones nothing is kept: there are a million."""
+
+    def __missing__(self, code: int) -> str:
+        plain = ALIKE.get(code) or looks_like(chr(code))
+        if code <= LAST_OF_PLANE_0:
+            self[code] = plain
+        return plain
+
+
+LAST_OF_PLANE_0 = 0xFFFF
+FOLDED = Folding()
+
+
+def looks_like(character: str) -> str:
+    if unicodedata.category(character)[0] == "M":
+        return ACCENT
+    plain = unicodedata.normalize("NFKD", character)[0].lower()
+    return ALIKE.get(ord(plain), plain) if len(plain) == 1 else character

@@ -115,7 +115,7 @@ class Handoffs:
 
         other = await self._sessions.save(to, change, create=True)
         await self._pin(other, made.handoff, again=came_from(before[0], key.name))
-        log.info("handed over", session=key.name, to=to.name, pins=len(made.handoff.settled) + len(made.handoff.pins))
+        log.info("handed over", to=other.number, pins=len(made.handoff.settled) + len(made.handoff.pins))
         return made
 
     async def _undisturbed(self, key: SessionKey, *, max_tokens: int) -> HandedOver:

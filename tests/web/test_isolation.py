@@ -157,3 +157,15 @@ async def test_lists_recall_and_counters_cross_no_tenant(tenants, held):
     for path in ("/metrics", "/readyz"):
         text = (await blue.get(path)).text
         assert all(word not in text for word in (SECRET, SESSION, OWNER)), path
+
+
+async def test_a_receipt_or_an_idempotency_key_of_another_tenant_is_not_known(tenants, held):
+    red, blue, path = tenants["red"], tenants["blue"], f"/context/{SESSION}"
+    await blue.put(path, json={})
+    answer = await blue.post(f"{path}/usage", json={"receipt": held["receipt"], "prompt_tokens": 100})
+    assert answer.json()["code"] == "receipt_not_found"
+    headers, message = {"idempotency-key": "the same"}, {"role": "user", "content": "x", "id": "same"}
+    for client in (red, blue):
+        (stored,) = (await client.post("/context/twice/messages", json=message, headers=headers)).json()["messages"]
+        assert (stored["created"], stored["position"]) == (True, 1)
+    await blue.delete(path)
