@@ -16,7 +16,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.checks import FailureGroup, not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
-REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "500"))
+REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "300"))
 OPERATIONS = 30
 """About so many; each gets its share of the requests."""
 SEED = 1 if REQUESTS < 2000 else random.randrange(2**32)
