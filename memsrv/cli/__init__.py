@@ -11,6 +11,7 @@ import typer
 from memsrv import __version__, evaluate
 from memsrv.cli import archiving, asking, connecting, explaining, exporting, importing, keys, serving, upkeep
 from memsrv.cli.remote import Refused
+from memsrv.core.visible import visible
 from memsrv.errors import KeyNotFound, MemsrvError, SettingsError
 
 STATUSES: dict[type[MemsrvError], int] = {KeyNotFound: 1, SettingsError: 2}
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 def fail(line: str, status: int) -> None:
-    print(f"memsrv: {line}", file=sys.stderr)
+    print(f"memsrv: {visible(line)}", file=sys.stderr)
     sys.exit(status)
 
 

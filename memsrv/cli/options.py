@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
+
+from memsrv.core.visible import visible
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the databases.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -28,6 +31,13 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
+class Terminal(Console):
+    """For people: what was stored moves no cursor, sets no title and hides nothing."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(visible(text), **how)
+
+
 def console(*, stderr: bool = False) -> Console:
     """For people. What was stored is never read as markup."""
-    return Console(stderr=stderr, markup=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+    return Terminal(stderr=stderr, markup=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)

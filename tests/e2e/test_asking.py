@@ -45,3 +45,13 @@ def test_without_a_server_the_hint_says_how_to_start_one():
     done = memsrv("sessions", "--url", "http://127.0.0.1:9")
     assert done.returncode == 3
     assert "memsrv serve" in done.stderr
+
+
+def test_what_was_stored_does_nothing_to_the_terminal(serve):
+    server = serve()
+    server.http.post(
+        "/context/evil/messages?wait_ms=30000", json={"role": "user", "content": "key \x1b]0;mine\x07\x1b[2J\u202eyek"}
+    )
+    table = memsrv("ask", "evil", "key", "--url", server.address).stdout
+    assert "key ]0;mine[2Jyek" in table
+    assert not set(table) & set("\x1b\x07\u202e")
