@@ -32,6 +32,7 @@ from memsrv.web.schemas import MAX_NAME, has_controls
 from memsrv.web.scopes import OPEN_PATHS, refuse_unless_scoped
 
 log = structlog.get_logger()
+POLICY_VIOLATION = 1008
 DEEPEST = 64
 """Levels of a body: deeper ones can be parsed, but not always written again."""
 
@@ -60,8 +61,11 @@ class Edge:
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # a WebSocket: no route speaks it, and none would stand behind the keys
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION})
             return
         scope["path"] = scope["raw_path"].decode("latin-1")
         account = Account(scope, send)

@@ -9,6 +9,7 @@ import pytest
 from memsrv.core.keys import minted
 from memsrv.model import KeyScope
 from memsrv.settings import Settings
+from memsrv.web.app import create_app
 from memsrv.web.scopes import ROWS, named
 from memsrv.wiring import Runtime, access_for, opened
 from tests.conftest import client_of
@@ -120,6 +121,19 @@ async def test_a_log_line_has_the_keys_id_and_not_the_key(keyed, client, capsys)
     written = capsys.readouterr()
     assert id in written.out + written.err
     assert text.rpartition("_")[2] not in written.out + written.err
+
+
+async def test_a_websocket_does_not_get_past_the_keys(keyed):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    await create_app(keyed)({"type": "websocket", "path": "/docs", "raw_path": b"/docs", "headers": []}, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 # --- browsers -------------------------------------------------------------------------------------------------------
