@@ -48,7 +48,7 @@ OPENING = regex.compile(
 )
 CLOSING = {name: regex.compile(rf"{LEFT}\\?/{TAG}{name}{RIGHT}") for name in NOTICES}
 
-OPENERS = "<＜﹤‹〈〈⟨❮❬《«˂ᐸ⧼⦑≺"
+OPENERS = "<＜﹤‹\u3008\u2329⟨❮❬《«˂ᐸ⧼⦑≺≮⊀︽︿"
 LOOKALIKES = {
     "<": OPENERS,
     "m": "мμᴍꓟᎷⲙ",
@@ -66,6 +66,8 @@ FORGED = re.compile(
     rf"(?=[\s/\\{ACCENT}]{{0,16}}{NEAR.join('memory')})"
 )
 """What begins like a tag of ours, in a text that is folded (a zero is an o there)."""
+SUSPECT = re.compile(rf"[{OPENERS}&﹠＆%﹪％\\﹨＼]")
+"""What a text holds at least that holds something forged; most hold none of it, and need not be folded."""
 TEMPLATES = regex.compile(
     r"[<\uff1c](?=[|\uff5c][^\s<>|\uff5c]{1,40}[|\uff5c][>\uff1e])|<(?=</?SYS>>)|<(?=/?s>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])"
 )
@@ -157,6 +159,8 @@ def one_line(text: str, max_chars: int) -> str:
 
 def defused(text: str) -> str:
     """The text with `‹` for the `<` of every lookalike of our tags: other case, blanks, escapes, foreign letters."""
+    if not SUSPECT.search(text):
+        return text
     places = [found.span() for found in FORGED.finditer(folded(text))]
     if not places:
         return text

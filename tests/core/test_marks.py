@@ -2,12 +2,13 @@
 
 import html
 import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsrv.core.marks import NOTICES, block, blocks, called, listed, one_line, quoted, without_blocks
+from memsrv.core.marks import NOTICES, SUSPECT, block, blocks, called, folded, listed, one_line, quoted, without_blocks
 
 PIECES = [*"<>/ \n\r\u2028\u200b\u202e＜：мо‹-", "memory:recall", "</memory:recall>", "<memory:recall>", *NOTICES.values()]
 TRICKS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -240,3 +241,10 @@ def test_what_is_left_of_what_came_back_is_what_was_around(text: str) -> None:
     made = block("recall", f"- said: {quoted(text)}")
     for change in CHANGES.values():
         assert len(blocks(change(f"a\n\n{made}\n\nb"))) == 1
+
+
+def test_whatever_looks_like_an_opener_is_looked_into() -> None:
+    every = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    alike = [character for character in every if folded(character) in ("<", "&", "%", "\\")]
+    assert len(alike) > 20
+    assert [character for character in alike if not SUSPECT.match(character)] == []
