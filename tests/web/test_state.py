@@ -195,7 +195,7 @@ async def test_a_question_that_nothing_answers_recalls_little_in_a_prompt(http):
         "I am allergic to peanuts.",
     ]
     await say(http, "little", *talk, *(f"Remark {n}: the river walk was long and fine." for n in range(30)), wait=30000)
-    prompt = (await http.get("/context/little/prompt", params={"query": "how much is the deposit?"})).json()
+    prompt = (await http.get("/context/little/prompt", params={"query": "how much is the deposit?", "mode": "retrieval"})).json()
     hits = [hit["text"] for hit in prompt["receipt"]["recall"]]
     assert talk[0] in hits
     assert len(hits) < 10
