@@ -76,7 +76,9 @@ class Door:
 
         assert request is not None
         session = request.headers.get(SESSION_HEADER)
-        return Visit(self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(session) if session else None)
+        return Visit(
+            self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(session) if session else None
+        )
 
     def _memory(self, key: str) -> AsyncMemory:
         """One for each key; the edge has let through only those that are known."""

@@ -44,7 +44,7 @@ def refuse_foreign(headers: Headers, origins: Collection[str]) -> None:
     if bare(host) not in LOOPBACK_NAMES:
         raise ForeignHost("This server has no keys and is asked by a name that is not loopback.")
     origin = headers.get("origin", "").lower()
-    if origin and origin not in origins and origin not in (f"http://{host}", f"https://{host}"):
+    if origin and origin not in origins and bare(origin.partition("://")[2]) not in LOOPBACK_NAMES:
         raise ForeignOrigin("This server has no keys and is asked by a web page of another origin.")
 
 

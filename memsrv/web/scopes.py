@@ -27,6 +27,7 @@ ROWS: tuple[tuple[str, str, frozenset[KeyScope]], ...] = (
     ("GET", "/docs/**", NONE),
     ("GET", "/static-offline-docs/**", NONE),
     ("GET", "/metrics", ADMIN),
+    ("POST", "/mcp", NONE),  # its tools ask the routes below, with the same key
     ("GET", "/context/**", READ),
     ("POST", "/context/*/prompt", READ),
     ("POST", "/context/*/messages", WRITE),
