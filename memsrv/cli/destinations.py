@@ -126,7 +126,7 @@ class Folder:
 @contextmanager
 def folder(data_dir: Path) -> Iterator[Folder]:
     """The folder, open. Of several tenants the first is taken. Raises DataDirLocked."""
-    from memsrv.web.edge import DEFAULT_TENANT
+    from memsrv.services.access import DEFAULT_TENANT
     from memsrv.web.logs import configure
     from memsrv.wiring import opened
 
