@@ -27,10 +27,17 @@ ROWS: tuple[tuple[str, str, frozenset[KeyScope]], ...] = (
     ("GET", "/docs/**", NONE),
     ("GET", "/static-offline-docs/**", NONE),
     ("GET", "/metrics", ADMIN),
+    ("GET", "/reindex", ADMIN),
+    ("POST", "/reindex", ADMIN),
+    ("POST", "/verify", ADMIN),
+    ("POST", "/purge", ADMIN),
     ("POST", "/mcp", NONE),  # its tools ask the routes below, with the same key
     ("GET", "/context/**", READ),
     ("POST", "/context/*/prompt", READ),
     ("POST", "/context/*/messages", WRITE),
+    ("POST", "/context/*/import", WRITE),
+    ("POST", "/import", WRITE),
+    ("DELETE", "/context/*/messages", WRITE),
     ("DELETE", "/context/*/messages/*", WRITE),
     ("PUT", "/context/*", WRITE),
     ("PATCH", "/context/*", WRITE),
@@ -44,6 +51,7 @@ ROWS: tuple[tuple[str, str, frozenset[KeyScope]], ...] = (
     ("POST", "/context/*/handoff", BOTH),
     ("POST", "/context/*/compact", BOTH),
     ("POST", "/context/*/summaries/*/restore", BOTH),
+    ("DELETE", "/context", ADMIN),
     ("DELETE", "/context/*", ADMIN),
 )
 

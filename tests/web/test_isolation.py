@@ -13,14 +13,21 @@ import pytest
 
 SECRET = "swordfish"
 SESSION, OWNER = "the-owners-session", "the-owners-name"
-SERVER_WIDE = {"/healthz", "/readyz", "/metrics"}
+SERVER_WIDE = {"/healthz", "/readyz", "/metrics", "/reindex", "/verify", "/purge"}
 """What is not about a tenant."""
-LISTS = {"/context"}
+LISTS = {"/context", "/import"}
 """What answers a stranger with the stranger's own things."""
-MAKES = {("post", "/context/{session}/messages"), ("put", "/context/{session}"), ("put", "/context/{session}/meta")}
+MAKES = {
+    ("post", "/context/{session}/messages"),
+    ("post", "/context/{session}/import"),
+    ("put", "/context/{session}"),
+    ("put", "/context/{session}/meta"),
+}
 """What makes a session that is not there: the stranger gets one of the same name, in a world of its own."""
 BODIES: dict[tuple[str, str], Any] = {
     ("post", "/context/{session}/messages"): {"role": "user", "content": "mine"},
+    ("post", "/context/{session}/import"): [{"role": "user", "content": "mine"}],
+    ("post", "/import"): [{"role": "user", "content": "mine"}],
     ("patch", "/context/{session}/messages/{id}"): {"content": "changed"},
     ("post", "/context/{session}/prompt"): {"query": SECRET, "scope": "owner", "explain": True},
     ("post", "/context/{session}/usage"): {"model": "gpt-4o", "prompt_tokens": 10},
@@ -46,7 +53,7 @@ async def held(tenants) -> dict[str, str]:
     said = [
         {
             "role": "user",
-            "content": f"We decided to use {SECRET} number {n}.",
+            "content": f"We decided to use {SECRET} in berth {n}.",
             "id": f"m{n}",
             "name": SECRET,
             "metadata": {"n": SECRET},
@@ -121,7 +128,7 @@ async def test_a_stranger_with_a_session_of_the_same_name_reaches_only_that(tena
         await blue.put(f"/context/{SESSION}", json={"owner": OWNER})
         await blue.post(f"/context/{SESSION}/messages", json={"role": "user", "content": "of the stranger's own", "id": "own"})
         answer = await asked(blue, method, path, operation, held)
-        assert "number" not in answer.text, (method, path, answer.text)
+        assert "berth" not in answer.text, (method, path, answer.text)
         assert answer.status_code < 500, (method, path, answer.text)
     await blue.delete(f"/context/{SESSION}")
     assert await everything(red) == before
@@ -148,6 +155,7 @@ async def test_the_owner_reads_the_secret_on_the_routes_that_tell_it(tenants, he
 
 async def test_lists_recall_and_counters_cross_no_tenant(tenants, held):
     blue = tenants["blue"]
+    await blue.delete("/context", params={"owner": OWNER})
     await blue.put("/context/mine", json={"owner": OWNER})
     await blue.post("/context/mine/messages", json={"role": "user", "content": "mine alone"}, params={"wait_ms": 30_000})
     names = [session["session"] for session in (await blue.get("/context", params={"owner": OWNER})).json()["sessions"]]
