@@ -6,7 +6,9 @@
     │   ├── UnknownField 422 unknown_field  │   ├── MessageNotFound 404 message_not_found
     │   ├── BadSessionName 422 ...          │   ├── PinNotFound 404 pin_not_found
     │   ├── BudgetTooSmall 422 ...          │   ├── SummaryNotFound 404 summary_not_found
-    │   └── BadExport 422 bad_export        │   └── ReceiptNotFound 404 receipt_not_found
+    │   └── BadExport 422 bad_export        │   ├── ReceiptNotFound 404 receipt_not_found
+    │                                       │   ├── NoUpstream 404 no_upstream
+    │                                       │   └── ModelNotFound 404 model_not_found
     ├── Unauthorized 401 unauthorized       ├── MessageConflict 409 message_conflict
     ├── ForeignHost 403 foreign_host        ├── IdempotencyConflict 409 idempotency_conflict
     ├── ForeignOrigin 403 foreign_origin    ├── ForbiddenScope 403 forbidden_scope
@@ -14,7 +16,8 @@
     ├── BodyTooLarge 413 body_too_large     ├── SummaryConflict 409 summary_conflict
     ├── Busy 429 too_many_waiting           ├── SummaryStale 409 summary_stale
     ├── StoreDown 503 store_unavailable     ├── SummarizerDown 503 summarizer_down
-    └── DiskFull 507 disk_full              └── Internal 500 internal_error
+    ├── DiskFull 507 disk_full              ├── UpstreamDown 502 upstream_down
+    │                                       └── Internal 500 internal_error
 
     Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked, KeyNotFound (the
     command line).
@@ -68,7 +71,7 @@ class BadSessionName(BadRequest):
     """A session or owner name that is empty, too long, or holds control characters."""
 
     code, status = "bad_session_name", 422
-    hint = "Use 1 to 512 characters of any text but control characters, percent-encoded in the path."
+    hint = "Use 1 to 512 characters of any text but control characters, percent-encoded in a path or header."
 
 
 class BudgetTooSmall(BadRequest):
@@ -172,6 +175,20 @@ class ReceiptNotFound(NotFound):
     hint = "Report on a prompt of this session, by the receipt it came with; MEMSRV_RECEIPTS_KEPT of them are kept."
 
 
+class NoUpstream(NotFound):
+    """No endpoint is set that the proxy could ask."""
+
+    code = "no_upstream"
+    hint = "Set MEMSRV_UPSTREAM_URL (and MEMSRV_UPSTREAM_KEY) to an OpenAI-compatible endpoint, or name some in MEMSRV_PROVIDERS."
+
+
+class ModelNotFound(NotFound):
+    """No upstream of the proxy has this model, as it is named."""
+
+    code = "model_not_found"
+    hint = "Name a model as GET /v1/models lists it; with several upstreams that is provider/model."
+
+
 class MethodNotAllowed(MemsrvError):
     """The route exists, the method does not."""
 
@@ -263,6 +280,17 @@ class SummarizerDown(MemsrvError):
 
     def __init__(self, message: str, hint: str | None = None, *, too_long: bool = False):
         super().__init__(message, hint)
+        self.too_long = too_long
+
+
+class UpstreamDown(MemsrvError):
+    """A language model did not answer, or answered nothing that can be used. `too_long`: the input is to blame."""
+
+    code, status = "upstream_down", 502
+    hint = "Try again in a moment; if it stays, check MEMSRV_UPSTREAM_URL or MEMSRV_PROVIDERS, and that the endpoint is up."
+
+    def __init__(self, message: str, *, too_long: bool = False):
+        super().__init__(message)
         self.too_long = too_long
 
 

@@ -494,7 +494,8 @@ class Outset:
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """What a client asks for; None means: as the session and the settings say."""
+    """What a client asks for; None means: as the session and the settings say. `upto`: the prompt is made as if nothing had been
+    said after this position; `whole_turn`: the newest turn is shown whole, whatever the window's size, if it fits the budget."""
 
     query: str | None = None
     budget_tokens: int | None = None
@@ -504,6 +505,8 @@ class PromptRequest:
     reach: Reach | None = None
     format: Format = Format.OPENAI
     explain: bool = False
+    upto: int | None = None
+    whole_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

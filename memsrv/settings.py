@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from memsrv.core.providers import Provider, providers
+from memsrv.core.providers import Provider, provider, providers
 from memsrv.core.windows import parsed
 from memsrv.errors import SettingsError
 from memsrv.model import Mode
@@ -23,6 +23,8 @@ from memsrv.model import Mode
 PREFIX = "MEMSRV_"
 SHORTEST_KEY = 16
 ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[0-9]{1,5})?")
+UPSTREAM = "upstream"
+"""The name of the provider that MEMSRV_UPSTREAM_URL makes."""
 Positive = Annotated[int, Field(ge=1)]
 
 
@@ -172,6 +174,20 @@ class Settings(BaseSettings):
             raise ValueError("write it as messages:N or tokens:N")
         return value
 
+    # proxy
+    upstream_url: str = Field(
+        "", description="Base URL of the OpenAI-compatible endpoint behind `/v1`, e.g. `http://127.0.0.1:11434/v1`."
+    )
+    upstream_key: SecretStr = Field(SecretStr(""), description="Key for that endpoint; `${NAME}` is an environment variable.")
+    upstream_model: str = Field("", description="Model that is asked where a request names none.")
+    upstream_timeout_s: float = Field(
+        600.0, gt=0, le=3600, description="Longest silence of that endpoint before it is given up; providers have their own."
+    )
+    upstream_format: Literal["openai", "strict"] = Field(
+        "openai",
+        description="Shape of what upstreams are sent; `strict` is for models that take one leading system message only.",
+    )
+
     # for tests
     faults: Annotated[dict[str, str] | None, NoDecode] = Field(
         None, description="For tests only: a JSON object of faults in force; opens `PUT /_faults`."
@@ -218,9 +234,33 @@ def endpoints(settings: Settings) -> dict[str, Provider]:
     """The providers that the settings name, with what their references stand for. Raises SettingsError, also for a summary
     provider that is none of them."""
     known = providers(settings.providers.get_secret_value(), os.environ)
+    if settings.upstream_url:
+        if UPSTREAM in known:
+            raise SettingsError(f"MEMSRV_PROVIDERS has a provider named {UPSTREAM!r}, and so is that of MEMSRV_UPSTREAM_URL.")
+        known[UPSTREAM] = upstream(settings)
     if settings.summary_provider and settings.summary_provider not in known:
         raise SettingsError("MEMSRV_SUMMARY_PROVIDER names none of MEMSRV_PROVIDERS.")
     return known
+
+
+def upstream(settings: Settings) -> Provider:
+    """The endpoint of MEMSRV_UPSTREAM_URL as a provider. Raises SettingsError."""
+    fields = {
+        "base_url": settings.upstream_url,
+        "api_key": settings.upstream_key.get_secret_value(),
+        "model": settings.upstream_model,
+        "timeout_s": settings.upstream_timeout_s,
+    }
+    try:
+        return provider(UPSTREAM, fields, os.environ)
+    except SettingsError as error:
+        what = error.message.removeprefix(f"MEMSRV_PROVIDERS: provider {UPSTREAM!r} ")
+        raise SettingsError(f"The provider of MEMSRV_UPSTREAM_URL and MEMSRV_UPSTREAM_KEY {what}") from None
+
+
+def default_upstream(known: Mapping[str, Provider]) -> str | None:
+    """The provider that the proxy asks where a model's name names none: MEMSRV_UPSTREAM_URL's, else the only one there is."""
+    return UPSTREAM if UPSTREAM in known else next(iter(known)) if len(known) == 1 else None
 
 
 def describe(settings: Settings, overrides: Mapping[str, Any]) -> list[tuple[str, str, str]]:

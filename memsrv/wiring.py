@@ -30,12 +30,13 @@ from memsrv.adapters.summarizer_events import EventSummarizer
 from memsrv.adapters.summarizer_extractive import ExtractiveSummarizer
 from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
 from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.adapters.upstream_openai import OpenAIUpstream
 from memsrv.adapters.vectors_chroma import ChromaVectors
 from memsrv.core.policy import MODEL_WINDOWS, Condition, Defaults
 from memsrv.core.providers import Provider
 from memsrv.core.windows import Windows
 from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
-from memsrv.model import Trigger
+from memsrv.model import Format, Trigger
 from memsrv.ports import (
     Compactions,
     Embedder,
@@ -45,6 +46,7 @@ from memsrv.ports import (
     Snapshots,
     Summarizer,
     Switches,
+    TokenCounter,
     Transcript,
     VectorIndex,
 )
@@ -57,16 +59,18 @@ from memsrv.services.handoff import Handoffs
 from memsrv.services.importing import Importing
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
+from memsrv.services.lines import Lines
 from memsrv.services.pressure import Pressure
 from memsrv.services.recall import RecallService
 from memsrv.services.recutting import Recutter
+from memsrv.services.relay import Relay
 from memsrv.services.retention import Retention
 from memsrv.services.switching import Switching
 from memsrv.services.verifying import Verifier
 from memsrv.services.warming import Warming
 from memsrv.services.windows import ModelWindows
 from memsrv.services.writing import SummaryWriter, guard_by
-from memsrv.settings import Settings, endpoints
+from memsrv.settings import Settings, default_upstream, endpoints
 
 MB = 2**20
 KEYS_WAIT_S = 10
@@ -110,6 +114,7 @@ class Runtime:
     assembler: Assembler
     calibrator: Calibrator
     verifier: Verifier
+    relay: Relay
     providers: Mapping[str, Provider]
     faults: Faults | None
 
@@ -214,10 +219,9 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
-    ahead = Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES)
-    ahead.start()
-    stack.push_async_callback(ahead.close)
+    begin(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
+    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator)
     return Runtime(
         settings=settings,
         access=access_for(settings),
@@ -238,18 +242,19 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         compaction=compaction,
         handoffs=handoffs,
         switching=Switching(sessions, switches, compaction, gates, usual),
-        assembler=Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator),
+        assembler=assembler,
         calibrator=calibrator,
         verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer),
+        relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter),
         providers=known,
         faults=faults,
     )
 
 
-def begin(retention: Retention, stack: AsyncExitStack) -> None:
-    """Let it sweep until the parts are closed."""
-    retention.start()
-    stack.push_async_callback(retention.close)
+def begin(part: Retention | Warming, stack: AsyncExitStack) -> None:
+    """Let it work in the background until the parts are closed."""
+    part.start()
+    stack.push_async_callback(part.close)
 
 
 def access_for(settings: Settings) -> Access:
@@ -258,6 +263,23 @@ def access_for(settings: Settings) -> Access:
     keys = FileKeys(folder, FileLock(folder / "keys.lock", timeout=KEYS_WAIT_S))
     keys.open()
     return Access({tenant: key.get_secret_value() for tenant, key in settings.keys.items()}, keys)
+
+
+def relay_for(
+    settings: Settings,
+    known: Mapping[str, Provider],
+    stack: AsyncExitStack,
+    lines: Lines,
+    assembler: Assembler,
+    calibrator: Calibrator,
+    counter: TokenCounter,
+) -> Relay:
+    """The proxy in front of every provider."""
+    upstreams = [OpenAIUpstream(provider) for provider in known.values()]
+    for upstream in upstreams:
+        stack.push_async_callback(upstream.close)
+    shape = Format(settings.upstream_format)
+    return Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape)
 
 
 def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:

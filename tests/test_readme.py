@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from memsrv import errors
-from memsrv.core.asking import UpstreamDown
 from memsrv.settings import Settings, shown, variable
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -17,7 +16,6 @@ NOT_OVER_HTTP = (
     errors.KeyNotFound,
     errors.EmbedderDown,
     errors.IndexDown,
-    UpstreamDown,
 )
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 
 from memsrv.adapters.openai_http import REST_S, RETRIED, Endpoint, EndpointError, Failed, Refused, Unavailable
-from memsrv.core.asking import Completion, UpstreamDown
+from memsrv.core.asking import Completion
 from memsrv.core.content import mended, part_texts
 from memsrv.core.providers import Provider
 from memsrv.core.reasoning import without_reasoning
+from memsrv.errors import UpstreamDown
 
 CONCURRENCY = 4
 REASONING = ("reasoning_content", "reasoning", "thinking")

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import regex
 
-from memsrv.core.asking import Completion, Question, Trouble, UpstreamDown, Usage, block, is_foreign, messages, written
+from memsrv.core.asking import Completion, Question, Trouble, Usage, block, is_foreign, messages, written
 from memsrv.core.cuts import Count, cut_tokens, fits, left_out
 from memsrv.core.parsing import summary_of
 from memsrv.core.summary import rendered
-from memsrv.errors import SummarizerDown
+from memsrv.errors import SummarizerDown, UpstreamDown
 from memsrv.model import Line, Source, Summary, Task
 
 MAX_INPUT_TOKENS = 6000

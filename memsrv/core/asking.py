@@ -16,7 +16,6 @@ import regex
 
 from memsrv.core.marks import listed, one_line, quoted
 from memsrv.core.summary import TITLES
-from memsrv.errors import MemsrvError
 from memsrv.model import Heading, Language, Line, Source, Summary
 
 SPEAKER_CHARS = 60
@@ -31,17 +30,6 @@ WORD = regex.compile(r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}]]{2,}", reg
 PLACEHOLDER = regex.compile(r"\{(previous|messages|keep|max_tokens)\}")
 
 ENGLISH, CHINESE = Language.ENGLISH, Language.CHINESE
-
-
-class UpstreamDown(MemsrvError):
-    """A language model did not answer, or answered nothing that can be used. `too_long`: the input is to blame."""
-
-    code, status = "upstream_down", 502
-    hint = "Check the provider's settings (MEMSRV_PROVIDERS) and that it is up."
-
-    def __init__(self, message: str, *, too_long: bool = False):
-        super().__init__(message)
-        self.too_long = too_long
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ class SummaryPolicy:
 class Policy:
     """What holds for one prompt. `window_size` and `window_keep` count messages. `holds_events`: the session holds log events
     instead of talk, of whatever role; a system message is one too, and no system prompt. `of_window`: the budget is what the
-    model's window holds; `percent`: tokens that the provider was found to count for a hundred of ours."""
+    model's window holds; `whole_turn`: the newest turn is not shortened to the window's size; `percent`: tokens that the
+    provider was found to count for a hundred of ours."""
 
     mode: Mode
     window_size: int
@@ -151,6 +152,7 @@ class Policy:
     sections: Sections | None = None
     holds_events: bool = False
     of_window: bool = False
+    whole_turn: bool = False
     percent: int = NEUTRAL
 
     @property
@@ -206,6 +208,7 @@ def resolve(defaults: Defaults, settings: Mapping[str, Any], request: PromptRequ
         sections=by_section,
         holds_events=settings.get("profile") == EVENTS,
         of_window=given is None and held is not None,
+        whole_turn=request.whole_turn,
     )
 
 

@@ -244,10 +244,11 @@ def divided(turn: Turn, newest: datetime) -> tuple[tuple[Unit, ...], tuple[Unit,
 # --- the window -----------------------------------------------------------------------------------------------------
 
 
-def window(turns: Sequence[Turn], *, size: int | None, covered_upto: int = 0) -> tuple[Turn, ...]:
+def window(turns: Sequence[Turn], *, size: int | None, covered_upto: int = 0, whole: bool = False) -> tuple[Turn, ...]:
     """The newest turns that hold at most `size` messages (None: all) and are not wholly covered by a summary.
 
-    The newest turn is always among them: if it alone is longer, its user message and as many of its last units as fit.
+    The newest turn is always among them: if it alone is longer, its user message and as many of its last units as fit, or all of
+    it if it is wanted `whole`.
     With size 0 it stays only while it waits for its answer.
     """
     if not turns:
@@ -256,7 +257,7 @@ def window(turns: Sequence[Turn], *, size: int | None, covered_upto: int = 0) ->
         return tuple(turns)
     if size == 0 and turns[-1].answered:
         return ()
-    chosen = [shortened(turns[-1], max(1, size))]
+    chosen = [turns[-1] if whole else shortened(turns[-1], max(1, size))]
     held = chosen[0].size
     for turn in reversed(turns[:-1]):
         if turn.newest_position <= covered_upto:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from memsrv.core.advice import advice
+from memsrv.core.asof import as_of, said_by_then
 from memsrv.core.budget import Fit, fit, in_window
 from memsrv.core.calibration import needed
 from memsrv.core.compacting import is_crowded
@@ -161,9 +162,21 @@ class Assembler:
 
     async def _outset(self, key: SessionKey, request: PromptRequest) -> Outset:
         """What the prompt begins with."""
-        return await self._outsets.read(
+        outset = await self._outsets.read(
             key, newest=lambda session: least_read(self.policy(session, request)), opening=OPENING_MESSAGES
         )
+        if request.upto is None or outset.session.last_position <= request.upto:
+            return outset
+        limit = least_read(self.policy(outset.session, request))
+        number, before = outset.session.number, request.upto + 1
+        newest = await self._transcript.messages(number, before=before, limit=limit, newest_first=True)
+        return as_of(outset, request.upto, newest, await self._later(outset.session, request), most=limit)
+
+    async def _later(self, session: Session, request: PromptRequest) -> Sequence[Message]:
+        """The messages that the prompt must not know of, or the first of them."""
+        if request.upto is None or session.last_position <= request.upto:
+            return ()
+        return await self._transcript.messages(session.number, after=request.upto, limit=LOOK_BACK)
 
     async def _calibrated(self, session: Session, policy: Policy) -> Policy:
         """The policy with what the model's provider was found to count."""
@@ -192,10 +205,12 @@ class Assembler:
         query = request.query if request.query is not None else plain_text(newest["content"]) if newest else ""
         if not query.strip():
             return Recalls(())
-        asked = query[:QUERY_CHARS]
-        return await self._recall.find(
-            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=draft.shown
+        later = {message.number for message in await self._later(session, request)}
+        asked, without = query[:QUERY_CHARS], draft.shown | later
+        found = await self._recall.find(
+            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=without
         )
+        return replace(found, hits=said_by_then(found.hits, session, request.upto))
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -280,7 +295,8 @@ def turns_for(sources: Sources, policy: Policy) -> tuple[Turn, ...]:
     """What the window could show; see (7)."""
     turns, covered = sources.talk.turns, sources.snapshot.covers_upto if sources.snapshot else 0
     if not policy.compacts:
-        return window(turns, size=None if policy.mode is Mode.FULL else policy.window_size, covered_upto=covered)
+        size = None if policy.mode is Mode.FULL else policy.window_size
+        return window(turns, size=size, covered_upto=covered, whole=policy.whole_turn)
     own_words = spoken(turns[:-1], covered, policy.sections) if policy.sections else ()
     return (*own_words, *beyond(turns, covered, size=policy.window_size))
 

@@ -7,12 +7,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from memsrv.core.chunking import spans
 from memsrv.core.content import digest, text_of
 from memsrv.core.marks import blocks
+from memsrv.core.resent import aside_name
 from memsrv.core.taskstate import task_state_of
+from memsrv.errors import SessionNotFound
 from memsrv.model import Appended, Draft, Forgotten, Message, NewChunk, NewMessage, Session, SessionKey, Span, Stretch
 from memsrv.ports import Analyzer, Sessions, Transcript
 from memsrv.services.compaction import Compaction
@@ -86,9 +88,11 @@ class Ingest:
         return taken
 
     async def forget(self, key: SessionKey) -> Forgotten:
-        """Forget a session whole."""
+        """Forget a session whole, with what the proxy took out of its line."""
         async with self._turn(key):
             taken = await self._sessions.forget(key)
+            with suppress(SessionNotFound):
+                await self._sessions.forget(SessionKey(key.tenant, aside_name(key.name)))
         self._indexer.notify()
         return taken
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import structlog
 
-from memsrv.core.asking import UpstreamDown
 from memsrv.core.windows import Windows, together
+from memsrv.errors import UpstreamDown
 from memsrv.ports import ModelList
 
 EVERY_S = 6 * 3600.0

@@ -5,7 +5,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi_offline import FastAPIOffline
 
 from memsrv import __version__
-from memsrv.web import failures, handoff, mcp, messages, ops, prompts, sessions, summaries, transfer, upkeep, usage
+from memsrv.web import failures, handoff, mcp, messages, ops, prompts, proxy, sessions, summaries, transfer, upkeep, usage
 from memsrv.web.edge import Edge
 from memsrv.web.metrics import Metrics
 from memsrv.wiring import Runtime
@@ -24,7 +24,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         lifespan=door.opened,
     )
     app.state.runtime, app.state.metrics = runtime, metrics
-    for part in (messages, prompts, usage, summaries, handoff, sessions, transfer):
+    for part in (messages, prompts, usage, summaries, handoff, sessions, transfer, proxy):
         app.include_router(part.router)
     app.include_router(ops.router)
     app.include_router(upkeep.router)

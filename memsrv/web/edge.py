@@ -77,9 +77,9 @@ class Edge:
             body = Limited(receive, Headers(scope=scope), key.max_body_bytes or self._max_body_bytes)
             await self._app(scope, body, account.send)
         except MemsrvError as error:  # raised before a route was reached
-            await shaped(error)(scope, receive, account.send)
+            await shaped(error, scope["path"])(scope, receive, account.send)
         except Exception as error:  # noqa: BLE001 - the last resort
-            answer = crashed(error)
+            answer = crashed(error, scope["path"])
             if not account.begun:
                 await answer(scope, receive, account.send)
         finally:
@@ -234,13 +234,13 @@ class JsonRoute(APIRoute):
 
 
 def name_of(segment: str) -> str:
-    """A name from its percent-encoded path segment, kept to the character; else BadSessionName."""
+    """A name from its percent-encoded form in a path or header, kept to the character; else BadSessionName."""
     try:
         name = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
-        raise BadSessionName("The name in the path is not percent-encoded UTF-8.") from None
+        raise BadSessionName("The name is not percent-encoded UTF-8.") from None
     if not 1 <= len(name) <= MAX_NAME:
-        raise BadSessionName(f"The name in the path has {len(name)} characters.")
+        raise BadSessionName(f"The name has {len(name)} characters.")
     if has_controls(name):
-        raise BadSessionName("The name in the path has a control character.")
+        raise BadSessionName("The name has a control character.")
     return name

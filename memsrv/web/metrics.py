@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from memsrv.model import Prompt
+from memsrv.services.relay import Exchange
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 PARTS = ("recall", "index", "embedder", "transcript")
@@ -48,6 +49,16 @@ class Metrics:
         self._findings = Gauge(
             "memsrv_summary_findings", "What the guard of summaries found since the start.", ("kind",), registry=self._registry
         )
+        self._relayed = Counter(
+            "memsrv_relay_requests", "Requests passed on to an upstream.", ("upstream", "outcome"), registry=self._registry
+        )
+        self._overhead = Histogram(
+            "memsrv_relay_overhead_seconds",
+            "Time until an upstream was asked.",
+            ("mode",),
+            registry=self._registry,
+            buckets=SECONDS,
+        )
         self._degraded = Gauge("memsrv_degraded", "1 while this part is down.", ("part",), registry=self._registry)
 
     def request(self, route: str, method: str, status: int, mode: str, took_s: float) -> None:
@@ -64,6 +75,12 @@ class Metrics:
             self._degraded_prompts.labels(part).inc()
         for entry in prompt.receipt.advice:
             self._advice.labels(entry["region"]).inc()
+
+    def relayed(self, exchange: Exchange) -> None:
+        """A request that was passed on and has come to its end."""
+        self._relayed.labels(exchange.upstream.name, exchange.outcome).inc()
+        self._overhead.labels(exchange.prompt.mode).observe(exchange.asked_s)
+        self._messages.inc(exchange.place.fresh + exchange.answers)
 
     def summaries(self, compactions: Mapping[tuple[str, str, str], int], findings: Mapping[str, int]) -> None:
         """What was summarised since the start: by (summarizer, trigger, outcome), and findings by kind."""

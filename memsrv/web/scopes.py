@@ -52,6 +52,8 @@ ROWS: tuple[tuple[str, str, frozenset[KeyScope]], ...] = (
     ("POST", "/context/*/compact", BOTH),
     ("POST", "/context/*/summaries/*/restore", BOTH),
     ("DELETE", "/context", ADMIN),
+    ("POST", "/v1/chat/completions", BOTH),
+    ("GET", "/v1/models", READ),
     ("DELETE", "/context/*", ADMIN),
 )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from memsrv.adapters.models_openai import OpenAIModels
-from memsrv.core.asking import UpstreamDown
 from memsrv.core.providers import Provider
+from memsrv.errors import UpstreamDown
 from tests.adapters.model_server import ModelServer
 
 KEY = "sk-secret-of-this-test"

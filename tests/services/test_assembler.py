@@ -85,6 +85,24 @@ async def test_a_mode_decides_what_is_shown(mode: Mode, summary: bool, recall: b
     assert bool(made.receipt.summary) is summary
 
 
+@pytest.mark.parametrize("later", [1, 300])
+async def test_a_prompt_as_of_a_message_knows_nothing_of_what_came_later(later: int) -> None:
+    room = Room()
+    room.store.say("user", "my frame size is 56")
+    room.store.say("assistant", "noted")
+    asked = room.store.say("user", "which frame size ?")
+    for n in range(later):
+        room.store.say("user", f"the frame size is secret {n} ?")
+        room.store.say("assistant", f"frame secret {n}\nTask state: keep the secret")
+    room.store.meta = Meta(task_state="keep the secret", goal="a bike")
+    room.store.summarise("- a secret", covers_upto=5)
+    for mode in Mode:
+        made = await room.prompt(upto=asked.position, mode=mode)
+        assert "secret" not in text(made)
+        assert contents(made)[-1] == "which frame size ?"
+        assert "Goal: a bike" in text(made)
+
+
 async def test_the_default_query_is_the_newest_user_message() -> None:
     room = Room()
     room.chat(10)
@@ -187,6 +205,7 @@ async def test_the_newest_user_message_is_found_behind_much_tool_traffic() -> No
     assert [message["role"] for message in made.messages[:2]] == ["user", "assistant"]
     assert made.messages[0]["content"] == "go"
     assert len(made.messages) == 11
+    assert len((await room.prompt(mode=Mode.WINDOW, whole_turn=True)).messages) == 401
 
 
 async def test_a_backfilled_message_is_not_the_current_turn() -> None:

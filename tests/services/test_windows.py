@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import structlog
 
-from memsrv.core.asking import UpstreamDown
 from memsrv.core.windows import Windows
+from memsrv.errors import UpstreamDown
 from memsrv.services.windows import ModelWindows
 
 KNOWN = Windows(known={"big": 8_000})

@@ -1,0 +1,150 @@
+"""Stand between a client and a model: store what is said, put the prompt together, pass the answer on.
+
+(1) What the client said is on disk before the upstream is asked, and the answer before the client sees its end. (2) An answer
+that breaks off is stored as far as it came, marked as cut. (3) Storing and counting never cost the client an answer that is
+there. (4) Nothing waits for the index.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from memsrv.core.relaying import budget_of, chosen, listed, passed_on, tools_text
+from memsrv.core.sizes import Sizes
+from memsrv.core.streaming import Gathered
+from memsrv.errors import Busy, MemsrvError, NoUpstream, StoreDown, UpstreamDown
+from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest, Session
+from memsrv.ports import Reply, TokenCounter, Upstream
+from memsrv.services.assembler import Assembler
+from memsrv.services.calibration import Calibrator
+from memsrv.services.lines import Lines, Place, Telling
+
+RETRIES = 2
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request on its way. `began`: when, by the monotonic clock; `asked_s`: how long it took until the upstream was asked;
+    `outcome` tells how it ended."""
+
+    upstream: Upstream
+    place: Place
+    prompt: Prompt
+    body: Mapping[str, Any]
+    tools_tokens: int
+    began: float
+    gathered: Gathered = field(default_factory=Gathered)
+    asked_s: float = 0.0
+    outcome: str = ""
+    answers: int = 0
+    keeping: asyncio.Task[None] | None = None
+
+    @property
+    def session(self) -> Session:
+        return self.place.session
+
+
+class Relay:
+    """The proxy. `default`: the upstream that is asked where a model's name names none."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        assembler: Assembler,
+        calibrator: Calibrator,
+        counter: TokenCounter,
+        upstreams: Sequence[Upstream],
+        *,
+        default: str | None,
+        shape: Format = Format.OPENAI,
+    ):
+        self._lines, self._assembler, self._calibrator, self._counter = lines, assembler, calibrator, counter
+        self._upstreams = {upstream.name: upstream for upstream in upstreams}
+        self._default, self._shape = default, shape
+
+    async def prepare(self, telling: Telling, body: Mapping[str, Any], *, mode: Mode | None = None) -> Exchange:
+        """Store what is new in a request and put its prompt together. Raises NoUpstream, ModelNotFound, BudgetTooSmall, and what
+        storing does."""
+        began = time.monotonic()
+        name, model = chosen(body.get("model"), self._upstreams, self._default)
+        upstream = self._upstreams[name]
+        model = model or upstream.model
+        place = await self._lines.place(telling)
+        tools_tokens = await self._counted(tools_text(body), model)
+        asked = PromptRequest(
+            model=model or None, mode=mode, format=self._shape, upto=place.position, whole_turn=telling.in_tool_loop
+        )
+        policy = self._assembler.policy(place.session, asked)
+        if tools_tokens or policy.of_window:
+            asked = replace(asked, budget_tokens=budget_of(policy, body, tools_tokens))
+        prompt = await self._assembler.prompt(place.key, asked)
+        return Exchange(upstream, place, prompt, passed_on(body, prompt.messages, model), tools_tokens, began)
+
+    async def _counted(self, text: str, model: str) -> int:
+        """Tokens of a text that may be long."""
+        sizes = Sizes(lambda text: self._counter.count(text, model or None))
+        return await asyncio.to_thread(sizes.text, text) if text else 0
+
+    async def ask(self, exchange: Exchange) -> Reply:
+        """Pass the request on; the answer once its headers are there. Raises UpstreamDown."""
+        exchange.asked_s = time.monotonic() - exchange.began
+        try:
+            reply = await exchange.upstream.ask(exchange.body)
+        except UpstreamDown:
+            exchange.outcome = "down"
+            raise
+        if reply.status >= 400:
+            exchange.outcome = "refused"
+        return reply
+
+    async def keep(self, exchange: Exchange, *, cut: str = "") -> None:
+        """Store the answer as far as it came, once, and take in what the provider counted, even if the caller is cancelled.
+        `cut`: who broke it off, "client" or "upstream"; an upstream that ends without an end did too."""
+        if exchange.keeping is None and not exchange.outcome:
+            cut = cut or ("" if exchange.gathered.complete else "upstream")
+            exchange.outcome = f"cut by {cut}" if cut else "whole"
+            exchange.keeping = asyncio.create_task(self._keep(exchange, cut))
+        if exchange.keeping is not None:
+            await asyncio.shield(exchange.keeping)
+
+    async def _keep(self, exchange: Exchange, cut: str) -> None:
+        gathered = exchange.gathered
+        try:
+            if (message := gathered.message) is not None:
+                await self._stored(exchange.place, message, cut)
+                exchange.answers = 1
+            if gathered.prompt_tokens > exchange.tools_tokens:
+                counted = gathered.prompt_tokens - exchange.tools_tokens
+                await self._calibrator.report(exchange.session, counted, receipt=exchange.prompt.receipt.id)
+        except MemsrvError as error:
+            log.error("answer_not_kept", code=error.code, session=exchange.session.number)
+
+    async def _stored(self, place: Place, message: Payload, cut: str) -> None:
+        """Store an answer; a store that is busy or away for a moment is tried again."""
+        for _ in range(RETRIES):
+            try:
+                return await self._lines.answer(place, message, cut=cut)
+            except (Busy, StoreDown) as error:
+                await asyncio.sleep(error.retry_after_s)
+        await self._lines.answer(place, message, cut=cut)
+
+    async def models(self) -> list[dict[str, Any]]:
+        """What the upstreams list. One that does not answer is left out, unless none does: then UpstreamDown."""
+        if not self._upstreams:
+            raise NoUpstream("No upstream is set, so there are no models.")
+        names, lists = list(self._upstreams), [self._listed(one) for one in self._upstreams.values()]
+        found = dict(zip(names, await asyncio.gather(*lists, return_exceptions=True), strict=True))
+        wrong = [one for one in found.values() if isinstance(one, BaseException)]
+        unforeseen = next((error for error in wrong if not isinstance(error, UpstreamDown)), None)
+        if unforeseen or len(wrong) == len(found):
+            raise unforeseen or wrong[0]
+        return listed({name: one for name, one in found.items() if not isinstance(one, BaseException)}, self._default)
+
+    async def _listed(self, upstream: Upstream) -> list[dict[str, Any]]:
+        return await upstream.models()
