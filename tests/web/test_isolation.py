@@ -15,6 +15,8 @@ SECRET = "swordfish"
 SESSION, OWNER = "the-owners-session", "the-owners-name"
 SERVER_WIDE = {"/healthz", "/readyz", "/metrics", "/reindex", "/verify", "/purge"}
 """What is not about a tenant."""
+UPSTREAM = {"/v1/chat/completions", "/v1/models"}
+"""What asks an upstream: with none set it is refused before anything is looked up. `tests/e2e/test_proxy.py` has one."""
 LISTS = {"/context", "/import"}
 """What answers a stranger with the stranger's own things."""
 MAKES = {
@@ -27,6 +29,7 @@ MAKES = {
 BODIES: dict[tuple[str, str], Any] = {
     ("post", "/context/{session}/messages"): {"role": "user", "content": "mine"},
     ("post", "/context/{session}/import"): [{"role": "user", "content": "mine"}],
+    ("post", "/v1/chat/completions"): {"model": "m", "messages": [{"role": "user", "content": SECRET}]},
     ("post", "/import"): [{"role": "user", "content": "mine"}],
     ("patch", "/context/{session}/messages/{id}"): {"content": "changed"},
     ("post", "/context/{session}/prompt"): {"query": SECRET, "scope": "owner", "explain": True},
@@ -113,6 +116,8 @@ async def test_a_stranger_gets_and_changes_nothing_of_the_owners_on_any_route(te
         assert SECRET not in str(answer.headers), where
         if path in SERVER_WIDE | LISTS or (method, path) in MAKES:
             assert answer.is_success, where
+        elif path in UPSTREAM:
+            assert answer.json()["error"]["code"] == "no_upstream", where
         else:
             assert answer.status_code == 404, where
             assert answer.json()["code"] == "session_not_found", where
