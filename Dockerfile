@@ -6,6 +6,7 @@ RUN useradd --system --create-home --home-dir /home/memsrv memsrv \
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY memsrv memsrv
+COPY data/summary data/summary
 COPY data/vocabularies data/vocabularies
 RUN pip install --no-cache-dir . && rm -rf /src/*
 

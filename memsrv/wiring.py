@@ -196,7 +196,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     windows = model_windows(settings, known, stack)
     usual = replace(defaults(settings), windows=windows)
     gates, switches, compactions = Gates(), SqlSwitches(database), SqlCompactions(database)
-    builtin: Summarizer = ExtractiveSummarizer(embedder, count=lambda text: counter.count(text, None))
+    builtin: Summarizer = ExtractiveSummarizer(count=lambda text: counter.count(text, None))
     if faults:
         builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
     models = {name: OpenAIChat(provider) for name, provider in known.items()}

@@ -1,58 +1,56 @@
-"""ports.Summarizer without any model: what was said, word for word, chosen by `core.extract`."""
+"""ports.Summarizer without any model behind it: what was said, word for word, chosen by `core.extract`."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from concurrent.futures import TimeoutError as NotInTime
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
-import structlog
 
 from memsrv.core.extract import extract
+from memsrv.core.learned import Learned
 from memsrv.core.summary import Count, Heading, Line, Summary, Task
-from memsrv.errors import EmbedderDown
-from memsrv.ports import Embedder
+from memsrv.errors import CannotStart
 
-VECTORS_WAIT_S = 30.0
-
-log = structlog.get_logger()
+WEIGHTS = "weights.npz"
 
 
 class ExtractiveSummarizer:
-    """The built-in summarizer. The embedder's vectors tell what is central and what repeats; without them it goes by words."""
+    """The built-in summarizer. It needs no embedder and no network. CannotStart if its weights cannot be used."""
 
     name = "built-in"
 
-    def __init__(self, embedder: Embedder, *, count: Count):
-        self._embedder = embedder
+    def __init__(self, *, count: Count):
         self._count = count
+        self._learned = shipped_weights()
 
     async def summarise(self, task: Task) -> Summary:
         """The new summary, in place of `task.previous`."""
-        loop = asyncio.get_running_loop()
-
-        def vectors(texts: Sequence[str]) -> np.ndarray:
-            asked = asyncio.run_coroutine_threadsafe(self._vectors(texts), loop)
-            return asked.result(VECTORS_WAIT_S)
 
         def made() -> Summary:
-            try:
-                found = extract(task, count=self._count, vectors=vectors)
-            except (EmbedderDown, NotInTime) as error:
-                log.info("summarised without vectors", reason=type(error).__name__)
-                found = extract(task, count=self._count)
+            found = extract(task, count=self._count, learned=self._learned)
             return found if found.lines else Summary(tuple(newest(task, self._count)), task.language)
 
         return await asyncio.to_thread(made)
 
     async def close(self) -> None:
-        """Nothing: the embedder belongs to whoever opened it."""
+        """Nothing is open."""
 
-    async def _vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """A unit row for each text. Raises EmbedderDown, also for rows that say nothing."""
-        rows = await self._embedder.passages(texts)
-        if len(rows) != len(texts) or not np.isfinite(rows).all():
-            raise EmbedderDown("The embedder answered no vectors that can be used.")
-        return rows
+
+@lru_cache(maxsize=1)
+def shipped_weights() -> Learned:
+    """The weights that ship with memsrv: inside an installed package, or beside it in a checkout."""
+    package = Path(str(files("memsrv")))
+    installed = package / "data" / "summary"
+    folder = installed if installed.is_dir() else package.parent / "data" / "summary"
+    try:
+        with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
+            return Learned.of(arrays)
+    except (OSError, ValueError, KeyError) as error:
+        raise CannotStart(
+            f"The weights of the built-in summarizer cannot be used ({type(error).__name__}).", "Install memsrv again."
+        ) from error
 
 
 def newest(task: Task, count: Count) -> Iterator[Line]:

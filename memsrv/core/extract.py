@@ -5,23 +5,23 @@
     that an answer answers.
 (3) What `task.keep` says stands first in line; then the decisions and exclusions of the first hour that stood already, up
     to half of the length, so that no chatter of today drives them out.
-(4) Time is linear in the talk: only the `MOST` worthiest lines are weighed against each other.
+(4) A line is worth what it is likely to add to those that were chosen; `core.learned` says how likely.
+(5) Time is linear in the talk: only the `MOST` worthiest lines are weighed against each other.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
 
+from memsrv.core import acts
 from memsrv.core.acts import excludes, folded
+from memsrv.core.learned import Learned
 from memsrv.core.ledger import Entry, Ledger
+from memsrv.core.rest import told
 from memsrv.core.statements import SETTLED, keys, statements
 from memsrv.core.summary import Count, Heading, Summary, Task, ordered, rendered
-from memsrv.core.worth import Talked, chance, worth
-
-Vectors = Callable[[Sequence[str]], np.ndarray]
 
 BEGINNING = timedelta(hours=1)
 FIRST_SHARE = 0.5
@@ -31,15 +31,28 @@ LENGTH = 0.6
 """How strongly a line's length counts against it: its worth is divided by its tokens to this power."""
 OVERHEAD = 2
 """Tokens of a line beside its text."""
-AGAIN = 0.85
-"""What a line loses if another says all of it."""
+TITLE = 4
+"""Tokens of a heading."""
 LOOSE = (Heading.FACTS, Heading.STATE)
 LEAST = 0.12
 """A fact that is less likely to matter is left out, even if there is room."""
-SAME = 0.6
-"""What is left of a line's worth for each line that was taken from its exchange already."""
-CENTRALITY = 0.3
-"""Log-odds for standing in the middle of what was said, by the vectors."""
+STALE = 0.2
+"""A line that is more likely to hold no longer is left out."""
+AGAIN = 0.85
+"""What a line loses if another is sure to say it."""
+ADDS = 0.03
+NEW = 0.3
+"""A line that is less likely to matter and to be new than ADDS is left out, unless it settles something and is as new as NEW."""
+OLD = {
+    Heading.CONSTRAINTS: 0.6,
+    Heading.DECISIONS: 0.6,
+    Heading.GOAL: 0.7,
+    Heading.QUESTIONS: 0.5,
+    Heading.FACTS: 0.55,
+    Heading.STATE: 0.25,
+}
+"""How likely a line of the summary before matters still: that it stood there speaks for it."""
+OLD_FIRM = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -49,8 +62,8 @@ class Candidate:
     entry: Entry
     tokens: int
     chance: float
+    stale: float = 0.0
     rank: int = 0
-    again: float = 0.0
 
     @property
     def worth(self) -> float:
@@ -58,16 +71,28 @@ class Candidate:
         return self.chance / float((self.tokens + OVERHEAD) ** LENGTH)
 
 
-def extract(task: Task, *, count: Count, vectors: Vectors | None = None) -> Summary:
-    """Fold what was said into the previous summary. `count`: tokens of a text; `vectors`: unit rows of texts, if any."""
+def extract(task: Task, *, count: Count, learned: Learned) -> Summary:
+    """Fold what was said into the previous summary. `count`: tokens of a text; `learned`: how much lines are worth."""
+    ledger, entries = heard(task)
+    pinned = pins(ledger, task.keep)
+    entries += [entry for entry in ledger.entries if id(entry) in pinned and entry not in entries]
+    candidates = weighed(newest_state(entries), task, count, learned)
+    promote(candidates, pinned, task.max_tokens)
+    candidates = [one for one in candidates if one.rank or holds(one)]
+    return fitted(candidates, task, count, learned)
+
+
+def heard(task: Task) -> tuple[Ledger, list[Entry]]:
+    """What stands after all that was said, and what else was said."""
     ledger = Ledger(task.previous.lines if task.previous else ())
     for statement in statements(task.said):
         ledger.take(statement)
-    pinned = pins(ledger, task.keep)
-    candidates = weighed(newest_state(ledger.entries), task, count, vectors)
-    promote(candidates, pinned, task.max_tokens)
-    candidates = [one for one in candidates if one.rank or one.chance >= LEAST or one.entry.heading not in LOOSE]
-    return fitted(ranked(candidates), task, count)
+    return ledger, told(ledger, task.said)
+
+
+def holds(one: Candidate) -> bool:
+    """Whether a line may stand: it is not outdated, and, if it is a mere fact, likely to matter."""
+    return one.stale <= STALE and (one.chance >= LEAST or one.entry.heading not in LOOSE)
 
 
 def pins(ledger: Ledger, keep: Iterable[str]) -> set[int]:
@@ -95,26 +120,20 @@ def newest_state(entries: Sequence[Entry]) -> list[Entry]:
 # --- weighing -------------------------------------------------------------------------------------------------------
 
 
-def weighed(entries: Sequence[Entry], task: Task, count: Count, vectors: Vectors | None) -> list[Candidate]:
+def weighed(entries: Sequence[Entry], task: Task, count: Count, learned: Learned) -> list[Candidate]:
     """Each entry with its length and what it is worth for it."""
-    old = [entry.text for entry in entries if entry.old]
-    talked = Talked(task.said, old, max((entry.position for entry in entries), default=0))
-    candidates = []
-    for entry, near in zip(entries, central(entries, vectors), strict=True):
-        tokens = count(entry.line.text)
-        odds = worth(entry, talked, tokens) + CENTRALITY * near
-        candidates.append(Candidate(entry, tokens, chance(odds)))
-    return candidates
+    tokens = [count(entry.line.text) for entry in entries]
+    chances, stale = learned.weigh(entries, task.said, tokens)
+    return [
+        Candidate(entry, size, old_chance(entry) if entry.old else float(chance), 0.0 if entry.old else float(gone))
+        for entry, size, chance, gone in zip(entries, tokens, chances, stale, strict=True)
+    ]
 
 
-def central(entries: Sequence[Entry], vectors: Vectors | None) -> list[float]:
-    """How near each entry is to the middle of all, -1 to 1; zeros without vectors."""
-    if vectors is None or len(entries) < 3:
-        return [0.0] * len(entries)
-    rows = vectors([entry.text for entry in entries])
-    near = rows @ rows.mean(axis=0)
-    spread = float(near.std()) or 1.0
-    return [float(value) for value in np.clip((near - near.mean()) / (2 * spread), -1, 1)]
+def old_chance(entry: Entry) -> float:
+    """How likely a line of the summary before matters."""
+    firm = acts.FIRM.search(entry.said) is not None or excludes(entry.said)
+    return min(0.95, OLD[entry.heading] + OLD_FIRM * firm + OLD_FIRM * min(entry.repeats, 3) / 2)
 
 
 def is_early(sent_at: datetime | None, first: datetime | None) -> bool:
@@ -135,46 +154,32 @@ def promote(candidates: Sequence[Candidate], pinned: set[int], max_tokens: int) 
             one.rank = int(room >= 0)
 
 
-def ranked(candidates: Sequence[Candidate]) -> list[Entry]:
-    """Entries in the order of what they add: one that says again what was taken, or comes from the same exchange, adds less."""
-    by_worth = sorted(candidates, key=lambda one: (-one.rank, -one.worth, one.entry.order))
-    left, rest = by_worth[:MOST], by_worth[MOST:]
-    found: list[Entry] = []
-    heard: Counter[int] = Counter()
-    while left:
-        best = max(left, key=lambda one: (one.rank, added(one, heard), -one.entry.order))
-        left.remove(best)
-        found.append(best.entry)
-        heard[best.entry.exchange] += best.entry.exchange > 0
-        for one in left:
-            one.again = max(one.again, said_again(one.entry, best.entry))
-    return found + [one.entry for one in rest]
+# --- choosing -------------------------------------------------------------------------------------------------------
 
 
-def added(one: Candidate, heard: Counter[int]) -> float:
-    """What a candidate adds to those that were taken."""
-    return one.worth * (1 - AGAIN * one.again) * float(SAME ** heard[one.entry.exchange])
-
-
-def said_again(entry: Entry, other: Entry) -> float:
-    """How much of an entry another says, 0 to 1; what one denies and the other does not is not the same."""
-    if not entry.keys or bool(entry.refused) != bool(other.refused):
-        return 0.0
-    return len(entry.keys & other.keys) / len(entry.keys)
-
-
-# --- fitting --------------------------------------------------------------------------------------------------------
-
-
-def fitted(entries: Sequence[Entry], task: Task, count: Count) -> Summary:
-    """As many lines, the first first, as the length allows."""
-    kept: list[Entry] = []
-    used = 0
-    for entry in entries:
-        cost = count(f"- {entry.line.text}\n") + 4 * all(other.heading is not entry.heading for other in kept)
-        if used + cost <= task.max_tokens:
-            kept.append(entry)
-            used += cost
+def fitted(candidates: Sequence[Candidate], task: Task, count: Count, learned: Learned) -> Summary:
+    """As many lines as the length allows, the one first that adds most to those before it for its length: of what they may
+    say already, only the rest counts."""
+    left = sorted(candidates, key=lambda one: (-one.rank, -one.worth, one.entry.order))[:MOST]
+    said_by = learned.said_by([one.entry for one in left], task.said)
+    worth = np.array([one.worth for one in left])
+    chance = np.array([one.chance for one in left])
+    settles = np.array([one.entry.heading not in LOOSE for one in left])
+    rank = np.array([one.rank for one in left])
+    cost = np.array([count(f"- {one.entry.line.text}\n") for one in left])
+    headings = np.array([one.entry.heading for one in left])
+    new, kept, room = np.ones(len(left)), list[Entry](), task.max_tokens
+    while len(left):
+        titles = TITLE * ~np.isin(headings, [entry.heading for entry in kept])
+        adds = (rank > 0) | (settles & (new >= NEW)) | (chance * new >= ADDS)
+        gain = np.where(adds & (cost + titles <= room), rank + worth * new, -1)
+        best = int(gain.argmax())
+        if gain[best] < 0:
+            break
+        room -= int(cost[best] + titles[best])
+        kept.append(left[best].entry)
+        new *= 1 - AGAIN * said_by[:, best]
+        cost[best] = task.max_tokens + 1
     while kept and count(rendered(made(kept, task))) > task.max_tokens:
         kept.pop()
     return made(kept, task)

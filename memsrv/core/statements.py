@@ -38,9 +38,8 @@ FEW = 3
 class Statement:
     """Something said that may stand in a summary.
 
-    `marks`: why it may belong there, names of `worth.MARKS`. `said`: the sentence, folded, for its cues.
-    `around`: the terms of its
-    message and of what it answers. `exchange`: the position of the user's message that it comes from or follows.
+    `marks`: why it may belong there, names of `features.MARKS`. `said`: the sentence, folded, for its cues. `around`: the terms
+    of its message and of what it answers. `exchange`: the position of the user's message that it comes from or follows.
     """
 
     heading: Heading

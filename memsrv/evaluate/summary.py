@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from memsrv.core.scoring import Dialogue, Outcome, Score, Totals, grouped, totals
-from memsrv.core.summary import Count, Summary, Task
+from memsrv.core.summary import Count
 from memsrv.errors import SettingsError
 from memsrv.services.evaluation import Summarize, evaluated, newest
 from memsrv.settings import Settings, load
@@ -124,26 +124,10 @@ def bound_of(part: str) -> tuple[str, float]:
 
 @asynccontextmanager
 async def builtin(settings: Settings, count: Count) -> AsyncIterator[Summarize]:
-    """The built-in summarizer, as a server with these settings has it."""
+    """The built-in summarizer, as a server has it."""
     from memsrv.adapters.summarizer_extractive import ExtractiveSummarizer
-    from memsrv.wiring import embedder_for
 
-    embedder = await embedder_for(settings)
-    try:
-        yield ExtractiveSummarizer(embedder, count=count).summarise
-    finally:
-        await embedder.close()
-
-
-@asynccontextmanager
-async def words(settings: Settings, count: Count) -> AsyncIterator[Summarize]:
-    """The built-in summarizer while the embedder is down."""
-    from memsrv.core.extract import extract
-
-    async def summarize(task: Task) -> Summary:
-        return extract(task, count=count)
-
-    yield summarize
+    yield ExtractiveSummarizer(count=count).summarise
 
 
 @asynccontextmanager
@@ -153,7 +137,7 @@ async def last_sentences(settings: Settings, count: Count) -> AsyncIterator[Summ
 
 
 Opened = Callable[[Settings, Count], AbstractAsyncContextManager[Summarize]]
-SUMMARIZERS: Mapping[str, Opened] = {"built-in": builtin, "words": words, "newest": last_sentences}
+SUMMARIZERS: Mapping[str, Opened] = {"built-in": builtin, "newest": last_sentences}
 
 
 def chosen(name: str) -> Opened:

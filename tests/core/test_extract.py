@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memsrv.adapters.summarizer_extractive import shipped_weights
 from memsrv.core.extract import extract
 from memsrv.core.summary import Heading, Language, Line, Source, Summary, Task, rendered
 
@@ -25,7 +26,7 @@ def said(*turns, first=1):
 
 
 def summary_of(*turns, previous=None, max_tokens=300, keep=(), language=Language.ENGLISH, first=1):
-    return extract(Task(previous, said(*turns, first=first), max_tokens, language, keep), count=count)
+    return extract(Task(previous, said(*turns, first=first), max_tokens, language, keep), count=count, learned=shipped_weights())
 
 
 def texts(summary, heading=None):
@@ -143,7 +144,7 @@ def test_decisions_of_the_first_hour_outlast_forty_compactions():
         day = 100 * (roll + 1)
         talk = said(f"u: Please paint room {roll} in colour {roll + 7}, not in grey {roll}.", "a: Sure.", first=day)
         later = tuple(Source(s.position, s.role, s.speaker, START + timedelta(days=roll + 1), s.text) for s in talk)
-        summary = extract(Task(summary, later, 120), count=count)
+        summary = extract(Task(summary, later, 120), count=count, learned=shipped_weights())
         assert count(rendered(summary)) <= 120
     assert any("Harper" in text for text in texts(summary))
 
@@ -161,13 +162,13 @@ TURNS = st.lists(st.tuples(st.sampled_from("ua"), st.lists(WORDS, max_size=9).ma
 @given(TURNS, st.integers(0, 80))
 def test_it_fits_and_is_the_same_each_time(turns, max_tokens):
     task = Task(None, said(*(f"{role}: {text}" for role, text in turns)), max_tokens)
-    found = extract(task, count=count)
+    found = extract(task, count=count, learned=shipped_weights())
     assert not found.lines or count(rendered(found)) <= max_tokens
-    assert extract(task, count=count) == found
+    assert extract(task, count=count, learned=shipped_weights()) == found
 
 
 def test_a_message_at_the_end_of_time_is_summarised_like_any_other():
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     line = Line(Heading.DECISIONS, "We take the train to Paris.", 1, last)
     task = Task(Summary((line,)), (Source(2, "user", "user", last, "We decided to stay at the Aurora."),), 300)
-    assert "Aurora" in rendered(extract(task, count=count))
+    assert "Aurora" in rendered(extract(task, count=count, learned=shipped_weights()))
