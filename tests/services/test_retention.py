@@ -11,6 +11,7 @@ from memsrv.model import Draft, Message, SessionKey, Stretch
 from memsrv.services.gates import Gates
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
+from memsrv.services.pressure import Pressure
 from memsrv.services.retention import PAGE, Retention
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors
 from tests.house import House
@@ -62,7 +63,7 @@ def retention(house: House, *, days: int, ahead_days: float) -> Retention:
     """The service, as if so many days had passed."""
     indexer = Indexer(MemoryQueue(), MemoryVectors(), HashingEmbedder(), batch=1)
     parts = (house.transcript, house.sessions, SnowballAnalyzer(), indexer, house.compaction, Gates())
-    ingest = Ingest(*parts, max_waiting=10)
+    ingest = Ingest(*parts, pressure=Pressure(10, "writes"))
     clock = lambda: datetime.now(UTC) + timedelta(days=ahead_days)  # noqa: E731
     return Retention(house.transcript, house.sessions, ingest, days=days, clock=clock)
 

@@ -61,5 +61,5 @@ async def test_every_route_tells_the_shape_of_its_answer(http):
     for path, methods in (await http.get("/openapi.json")).json()["paths"].items():
         for method, operation in methods.items():
             good = next(answer for status, answer in operation["responses"].items() if status.startswith("2"))
-            if path.startswith("/context"):
+            if path.startswith("/context") and not path.endswith("/export"):  # lines, each a message
                 assert "$ref" in good["content"]["application/json"]["schema"], (method, path)
