@@ -13,6 +13,9 @@ from typing import Any
 
 Payload = Mapping[str, Any]
 
+SUMMARY = "summary"
+"""The role of a recalled passage of a snapshot; no message has it."""
+
 
 class Mode(StrEnum):
     """Which regions a prompt is made of."""
@@ -202,7 +205,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a deletion takes, or would take: rows of each kind. `summaries` are versions that lose their text."""
+    """What a deletion takes, or would take: rows of each kind. `summaries` are versions that lose their text, and their
+    passages with it, which are not counted."""
 
     sessions: int = 0
     messages: int = 0
@@ -214,7 +218,11 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored piece of a message, with what a reader needs to know of where it comes from."""
+    """A stored piece of a message, with what a reader needs to know of where it comes from.
+
+    A passage of a snapshot is one too: with a `summary_version`, the role `SUMMARY`, the time at which that was made, the
+    last position that it covers, and no message.
+    """
 
     number: int
     session_number: int
@@ -228,6 +236,7 @@ class Chunk:
     sent_at: datetime
     span: Span
     text: str
+    summary_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +262,21 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a search may see. There is no scope without sessions: an empty one finds nothing."""
+    """What a search may see. There is no scope without sessions: an empty one finds nothing.
+
+    The index holds the passages of a session's snapshots under its number negated, and each under its own number negated,
+    so that they are searched apart from the messages.
+    """
 
     tenant: str
     session_numbers: tuple[int, ...]
 
     def __post_init__(self) -> None:
         assert self.tenant, "a scope names its tenant"
+
+    def of_passages(self) -> "Scope":
+        """The passages of the same sessions."""
+        return Scope(self.tenant, tuple(-number for number in self.session_numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +309,8 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
     """A chunk that waits for its vector, with the piece before it in the session, if there is one. `attempts`: how often
-    its message failed. `fresh`: the generation that answers has no vector of it either."""
+    its message failed. `fresh`: the generation that answers has no vector of it either. A passage's numbers are negated (see
+    Scope), and it stands for its message too."""
 
     number: int
     session_number: int
@@ -386,6 +404,14 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NewPassage:
+    """What a snapshot says that the one before it did not, in a piece that can be recalled; with its search terms."""
+
+    text: str
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NewSnapshot:
     """A summary about to be stored. It was folded from the snapshot `base` (0: none) and the messages of positions
     `covers_from` to `covers_upto`, read while the session's `rewrites` stood as told here."""
@@ -399,6 +425,7 @@ class NewSnapshot:
     reason: Trigger
     rewrites: int
     findings: tuple[Mapping[str, Any], ...] = ()
+    passages: tuple[NewPassage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

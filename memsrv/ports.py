@@ -100,7 +100,7 @@ class Transcript(Protocol):
         ...
 
     async def chunks(self, scope: Scope, numbers: Sequence[int]) -> dict[int, Chunk]:
-        """Chunks by number; those that are gone or out of the scope are left out."""
+        """Chunks by number, passages of snapshots too; those that are gone or out of the scope are left out."""
         ...
 
     async def chunks_of(self, message: Message) -> list[Chunk]:
@@ -185,7 +185,8 @@ class Snapshots(Protocol):
 
     async def add(self, session_number: int, new: NewSnapshot) -> Snapshot:
         """Store a new version. SummaryConflict, and nothing is stored, if a message was edited or deleted since the session's
-        `rewrites` were read, or if its base is no longer the newest sound version. SessionNotFound if the session is gone."""
+        `rewrites` were read, or if its base is no longer the newest sound version. SessionNotFound if the session is gone.
+        Its passages are stored with it, to be indexed; they go when it turns stale."""
         ...
 
     async def restore(self, session_number: int, version: int) -> Snapshot:
@@ -367,8 +368,8 @@ class IndexQueue(Protocol):
         ...
 
     async def left(self, generation: Generation) -> tuple[int, int]:
-        """How many messages that were indexed before this generation misses still (those set aside not counted), and how many
-        messages there are to index in all."""
+        """How many messages and passages that were indexed before this generation misses still (those set aside not counted), and
+        how many there are to index in all."""
         ...
 
     async def indexed_chunks(self, generation: Generation) -> int:
@@ -378,7 +379,8 @@ class IndexQueue(Protocol):
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         """Chunks of unindexed messages that are due, whole messages, all sessions: first those that the generation that answers
-        misses too (`fresh`), then the oldest; at most about `limit`."""
+        misses too (`fresh`), then the oldest; passages of snapshots likewise, after the messages that are as fresh as they; at
+        most about `limit`."""
         ...
 
     async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
@@ -400,11 +402,11 @@ class IndexQueue(Protocol):
         ...
 
     async def backlog(self) -> tuple[int, int]:
-        """How many messages the generation that answers misses, and how many are set aside, over all tenants."""
+        """How many messages and passages the generation that answers misses, and how many are set aside, over all tenants."""
         ...
 
     async def next_due_s(self) -> float | None:
-        """Seconds until a waiting message is due again, or None if none waits."""
+        """Seconds until a waiting message or passage is due again, or None if none waits."""
         ...
 
 
@@ -424,15 +426,15 @@ class Checks(Protocol):
         ...
 
     async def marked(self, generation: Generation, *, after: int, limit: int) -> list[int]:
-        """Numbers above `after` of the chunks whose vectors are said to be in this generation, in order."""
+        """Numbers above `after` of the chunks and (negated) passages whose vectors should be in this generation, in order."""
         ...
 
     async def living(self, numbers: Sequence[int]) -> list[int]:
-        """Those of these numbers that are a chunk's."""
+        """Those of these numbers that are a chunk's or a passage's."""
         ...
 
     async def strays(self, numbers: Sequence[int]) -> list[int]:
-        """Those of these numbers that are neither a chunk's nor listed for removal."""
+        """Those of these numbers that are no chunk's or passage's and are not listed for removal."""
         ...
 
     async def recut(self, message_numbers: Sequence[int]) -> None:
@@ -440,7 +442,7 @@ class Checks(Protocol):
         ...
 
     async def unmark(self, chunk_numbers: Sequence[int]) -> None:
-        """These chunks wait for their vectors."""
+        """These chunks and passages wait for their vectors."""
         ...
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
@@ -477,6 +479,11 @@ class Worded:
 class Lexicon(Protocol):
     """What a scope says, in words and traits, as it was committed when the lexicon was opened. It never waits: computing is all
     that it does, so it is called in a thread."""
+
+    @property
+    def session_numbers(self) -> tuple[int, ...]:
+        """Those sessions of the scope that say anything."""
+        ...
 
     def search(self, terms: Sequence[str], *, limit: int) -> Worded:
         """The best `limit` chunks for these terms, by the statistics of the scope alone; a chunk that has no term of the query in

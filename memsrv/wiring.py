@@ -207,9 +207,9 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
     events = EventSummarizer(count=lambda text: counter.count(text, None))
     writer = SummaryWriter(builtin, guard_by(analyzer.terms), counter, providers=chat, events=events)
-    compaction = Compaction(transcript, sessions, snapshots, compactions, writer, counter, usual)
-    compaction.start()
-    stack.push_async_callback(compaction.close)
+    stores = (transcript, sessions, snapshots, compactions)
+    compaction = Compaction(*stores, writer, counter, usual, terms=analyzer.terms, wake_indexer=indexer.notify)
+    begin(compaction, stack)
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
@@ -251,7 +251,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     )
 
 
-def begin(part: Retention | Warming, stack: AsyncExitStack) -> None:
+def begin(part: Compaction | Retention | Warming, stack: AsyncExitStack) -> None:
     """Let it work in the background until the parts are closed."""
     part.start()
     stack.push_async_callback(part.close)

@@ -1,6 +1,6 @@
 """Small in-memory stores for prompts: they keep what the ports promise and no more."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -112,7 +112,15 @@ class WordRecall:
         self.asked: list[tuple[str, Reach, frozenset[int]]] = []
 
     async def find(
-        self, session: Session, query: str, *, k: int, reach: Reach, min_score: float, without: frozenset[int] = frozenset()
+        self,
+        session: Session,
+        query: str,
+        *,
+        k: int,
+        reach: Reach,
+        min_score: float,
+        without: frozenset[int] = frozenset(),
+        told: Collection[str] = (),
     ) -> Recalls:
         self.asked.append((query, reach, without))
         words = set(query.lower().split())

@@ -43,7 +43,7 @@ class House:
         self.snapshots, self.compactions = SqlSnapshots(self.database), SqlCompactions(self.database)
         writer = SummaryWriter(self.listing, trusting, LetterCounter())
         parts = (self.transcript, self.sessions, self.snapshots, self.compactions, writer, LetterCounter(), self.defaults)
-        self.compaction = Compaction(*parts, tries=self.tries)
+        self.compaction = Compaction(*parts, terms=str.split, wake_indexer=lambda: None, tries=self.tries)
         if start:
             self.compaction.start()
         return self

@@ -10,12 +10,14 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, exists, func, insert, or_, select, text, update
 
 from memsrv.adapters.database import Database
-from memsrv.adapters.erasing_sql import EMPTIED
-from memsrv.adapters.queue_sql import list_removals
+from memsrv.adapters.erasing_sql import empty, rewritten
+from memsrv.adapters.passages_sql import OWN_VERSION, drop_passages
+from memsrv.adapters.queue_sql import held, list_removals
 from memsrv.adapters.schema import (
     chunks,
     generations,
     messages,
+    passages,
     receipt_sources,
     receipts,
     recuts,
@@ -54,33 +56,33 @@ class SqlChecks:
 
         def run(connection: Connection) -> list[StoredMessage]:
             rows = connection.execute(page).all()
-            held = chunks_by_message(connection, [row.number for row in rows])
-            return [StoredMessage(message_of(row[:-1]), row.digest, held.get(row.number, ())) for row in rows]
+            cut = chunks_by_message(connection, [row.number for row in rows])
+            return [StoredMessage(message_of(row[:-1]), row.digest, cut.get(row.number, ())) for row in rows]
 
         return await self._database.read(run)
 
     async def marked(self, generation: Generation, *, after: int, limit: int) -> list[int]:
-        """Numbers of the chunks that are marked as indexed, in order."""
-        here = and_(chunks.c.generation == generation.number, chunks.c.number > after)
-        query = select(chunks.c.number).where(here).order_by(chunks.c.number).limit(limit)
-        return list(await self._database.read(lambda connection: connection.scalars(query).all()))
-
-    async def living(self, numbers: Sequence[int]) -> list[int]:
-        """Those of these numbers that are a chunk's."""
+        """Numbers of the chunks and (negated) passages that are marked as indexed, in order."""
+        own = passages.c.number
+        of_passages = select(-own).where(passages.c.generation == generation.number, own < -after).order_by(own.desc())
+        of_chunks = select(chunks.c.number).where(chunks.c.generation == generation.number, chunks.c.number > after)
 
         def run(connection: Connection) -> list[int]:
-            parts = (select(chunks.c.number).where(chunks.c.number.in_(part)) for part in slices(numbers))
-            return sorted(number for query in parts for number in connection.scalars(query))
+            found = list(connection.scalars(of_passages.limit(limit))) if after < 0 else []
+            return [*found, *connection.scalars(of_chunks.order_by(chunks.c.number).limit(limit - len(found)))]
 
         return await self._database.read(run)
 
+    async def living(self, numbers: Sequence[int]) -> list[int]:
+        """Those of these numbers that are a chunk's or a passage's."""
+        return await self._database.read(lambda connection: sorted(held(connection, numbers)))
+
     async def strays(self, numbers: Sequence[int]) -> list[int]:
-        """Those of these numbers that are neither a chunk's nor listed for removal."""
+        """Those of these numbers that are no chunk's or passage's and are not listed for removal."""
 
         def run(connection: Connection) -> list[int]:
-            known: set[int] = set()
+            known = held(connection, numbers)
             for part in slices(numbers):
-                known.update(connection.scalars(select(chunks.c.number).where(chunks.c.number.in_(part))))
                 listed = select(vector_removals.c.chunk_number).where(vector_removals.c.chunk_number.in_(part))
                 known.update(connection.scalars(listed))
             return [number for number in numbers if number not in known]
@@ -99,13 +101,15 @@ class SqlChecks:
         await self._database.write(run)
 
     async def unmark(self, chunk_numbers: Sequence[int]) -> None:
-        """Mark chunks, and the messages that they are of, as unindexed."""
+        """Mark chunks, and the messages that they are of, or passages, as unindexed."""
 
         def run(connection: Connection) -> None:
             for part in slices(chunk_numbers):
                 connection.execute(update(chunks).where(chunks.c.number.in_(part)).values(generation=0))
                 theirs = select(chunks.c.message_number).where(chunks.c.number.in_(part))
                 connection.execute(update(messages).where(messages.c.number.in_(theirs)).values(WAITING))
+                own = [-number for number in part if number < 0]
+                connection.execute(update(passages).where(passages.c.number.in_(own)).values(WAITING))
 
         await self._database.write(run)
 
@@ -139,12 +143,12 @@ def integrity(connection: Connection) -> list[str]:
 
 def chunks_by_message(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[StoredChunk, ...]]:
     """The chunks of messages, in order."""
-    held: dict[int, list[StoredChunk]] = {}
+    found: dict[int, list[StoredChunk]] = {}
     for part in slices(numbers):
         query = select(chunks).where(chunks.c.message_number.in_(part)).order_by(chunks.c.message_number, chunks.c.ordinal)
         for row in connection.execute(query):
-            held.setdefault(row.message_number, []).append(StoredChunk(Span(row.begins, row.ends), row.text, row.terms))
-    return {number: tuple(found) for number, found in held.items()}
+            found.setdefault(row.message_number, []).append(StoredChunk(Span(row.begins, row.ends), row.text, row.terms))
+    return {number: tuple(own) for number, own in found.items()}
 
 
 # --- what is wrong, as SQL ------------------------------------------------------------------------------------------
@@ -165,8 +169,8 @@ LOST = select(sessions.c.number).where(
 )
 unmarked = and_(chunks.c.message_number == messages.c.number, chunks.c.generation < messages.c.generation)
 MISMARKED = select(messages.c.number).where(exists().where(unmarked))
-held = select(func.count()).select_from(chunks).where(chunks.c.message_number == messages.c.number)
-MISCOUNTED = select(messages.c.number).where(messages.c.chunk_count != held.correlate(messages).scalar_subquery())
+pieces = select(func.count()).select_from(chunks).where(chunks.c.message_number == messages.c.number)
+MISCOUNTED = select(messages.c.number).where(messages.c.chunk_count != pieces.correlate(messages).scalar_subquery())
 LOOSE = select(chunks.c.number).where(~exists().where(messages.c.number == chunks.c.message_number))
 reach = select(sessions.c.last_position).where(sessions.c.number == snapshots.c.session_number).correlate(snapshots)
 base = snapshots.alias()
@@ -180,13 +184,16 @@ UNSOUND = select(snapshots.c.session_number, snapshots.c.version).where(
         func.trim(snapshots.c.text) == "",
     ),
 )
-source_there = exists().where(messages.c.number == receipt_sources.c.message_number)
-UNSOURCED = select(receipt_sources.c.receipt_number).where(~source_there).distinct()
+of_message = exists().where(messages.c.number == receipt_sources.c.message_number)
+of_passage = exists().where(passages.c.number == -receipt_sources.c.message_number)
+UNSOURCED = select(receipt_sources.c.receipt_number).where(~of_message, ~of_passage).distinct()
+SAID_BY_NONE = ~exists().where(OWN_VERSION, snapshots.c.stale.is_(False))
 WRONG: Mapping[str, Select[Any]] = {
     "sessions_that_lack_messages": count_of(LOST),
     "messages_marked_before_their_chunks": count_of(MISMARKED),
     "messages_with_another_number_of_chunks": count_of(MISCOUNTED),
     "chunks_without_a_message": count_of(LOOSE),
+    "passages_without_their_summary": select(func.count()).select_from(passages).where(SAID_BY_NONE),
     "receipts_without_their_source": count_of(UNSOURCED),
 }
 
@@ -225,12 +232,26 @@ def drop_loose(connection: Connection) -> None:
 
 def empty_unsound(connection: Connection) -> None:
     for session_number, version in unsound(connection):
-        here = and_(snapshots.c.session_number == session_number, snapshots.c.version == version)
-        connection.execute(update(snapshots).where(here).values(EMPTIED))
+        empty(connection, session_number, snapshots.c.version == version)
+        rewritten(connection, session_number)
+
+
+def drop_unsaid(connection: Connection) -> None:
+    theirs = list(connection.scalars(select(passages.c.session_number).where(SAID_BY_NONE).distinct()))
+    drop_passages(connection, SAID_BY_NONE)
+    for session_number in theirs:
+        rewritten(connection, session_number)
 
 
 def drop_unsourced(connection: Connection) -> None:
     connection.execute(receipts.delete().where(receipts.c.number.in_(UNSOURCED)))
 
 
-MENDED: Sequence[Callable[[Connection], None]] = (unmark_messages, recut_messages, drop_loose, empty_unsound, drop_unsourced)
+MENDED: Sequence[Callable[[Connection], None]] = (
+    unmark_messages,
+    recut_messages,
+    drop_loose,
+    empty_unsound,
+    drop_unsaid,
+    drop_unsourced,
+)

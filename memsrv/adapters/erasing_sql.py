@@ -1,7 +1,8 @@
 """What goes when messages go: one place for a message, a stretch, and what an edit takes away.
 
-(1) All in the caller's transaction: chunks (their vectors are listed for removal), receipts that quote them, the words of every
-    snapshot that covered them, the task state they told, the digests of the requests that brought them.
+(1) All in the caller's transaction: chunks (their vectors are listed for removal), receipts that quote them, the words and
+    passages of every snapshot that covered them with the receipts that quote those, the task state they told, the digests of
+    the requests that brought them.
 (2) A request that is sent again after a message of it was deleted is refused: a late retry brings nothing back.
 (3) The vector of a message holds the beginning of what was said before it; so those that follow are indexed anew.
 (4) The session counts what was erased, so that an empty position is told from a lost message.
@@ -11,8 +12,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
+from memsrv.adapters.passages_sql import drop_passages, passage_numbers, passages_of
 from memsrv.adapters.schema import (
     chunks,
     idempotency,
@@ -28,6 +30,7 @@ from memsrv.adapters.schema import (
     to_micros,
     vector_removals,
 )
+from memsrv.adapters.sessions_sql import drop_receipts
 from memsrv.core.taskstate import task_state_of
 from memsrv.model import Forgotten, Stretch
 
@@ -57,9 +60,15 @@ def toll(connection: Connection, session_number: int, which: Where) -> Forgotten
     if not count:
         return Forgotten()
     numbers = select(messages.c.number).where(which)
+    emptied = covering(session_number, first)
+    quoting = select(receipt_sources.c.receipt_number).where(
+        or_(
+            receipt_sources.c.message_number.in_(numbers),
+            receipt_sources.c.message_number.in_(passage_numbers(session_number, emptied)),
+        )
+    )
     of_chunks = select(func.count()).select_from(chunks).where(chunks.c.message_number.in_(numbers))
-    of_snapshots = select(func.count()).select_from(snapshots).where(covering(session_number, first), snapshots.c.text != "")
-    quoting = select(receipt_sources.c.receipt_number).where(receipt_sources.c.message_number.in_(numbers))
+    of_snapshots = select(func.count()).select_from(snapshots).where(emptied, snapshots.c.text != "")
     of_receipts = select(func.count()).select_from(receipts).where(receipts.c.number.in_(quoting))
     counted = (connection.execute(query).scalar_one() for query in (of_chunks, of_snapshots, of_receipts))
     return Forgotten(0, count, *counted)
@@ -86,9 +95,14 @@ def erase(connection: Connection, session_number: int, which: Where) -> Forgotte
 def take_out(connection: Connection, session_number: int, numbers: Any, first: int) -> None:
     """Delete the chunks of messages, the receipts that quote them, and the words of the snapshots that cover the first."""
     drop_chunks(connection, numbers)
-    connection.execute(update(snapshots).where(covering(session_number, first)).values(EMPTIED))
-    quoting = select(receipt_sources.c.receipt_number).where(receipt_sources.c.message_number.in_(numbers))
-    connection.execute(delete(receipts).where(receipts.c.number.in_(quoting)))
+    empty(connection, session_number, covering(session_number, first))
+    drop_receipts(connection, receipt_sources.c.message_number.in_(numbers))
+
+
+def empty(connection: Connection, session_number: int, which: Where) -> None:
+    """Turn snapshots of a session stale, and take their words and passages out."""
+    drop_passages(connection, passages_of(session_number, which))
+    connection.execute(update(snapshots).where(snapshots.c.session_number == session_number, which).values(EMPTIED))
 
 
 def drop_chunks(connection: Connection, numbers: Any) -> None:

@@ -4,25 +4,27 @@
 (2) New chunks are added to the lists; after an edit or a delete a session's lists are built anew.
 (3) The lists take `cache_bytes` at most between searches; those not used for the longest time go first.
 (4) Sessions that are gone, or belong to another tenant than the scope, are not searched.
+(5) The passages of a session's snapshots have lists of their own, under its number negated; each stands alone there.
 """
 
 import asyncio
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, literal, null, select
 
 from memsrv.adapters.database import Database
-from memsrv.adapters.schema import chunks, messages, sessions, slices
+from memsrv.adapters.passages_sql import newest_passages
+from memsrv.adapters.schema import chunks, messages, passages, sessions, slices
 from memsrv.core import bm25
 from memsrv.core.bm25 import Collection
 from memsrv.core.content import without_nul
 from memsrv.core.traits import TRAITS, no_traits, traits_of_text
-from memsrv.model import Scope
+from memsrv.model import SUMMARY, Scope
 from memsrv.ports import Worded
 
 LOCKS = 64
@@ -65,15 +67,18 @@ class Entry:
 class SqlLexicon:
     """ports.Lexicon over the entries of a scope's sessions."""
 
-    def __init__(self, entries: Sequence[Entry], *, k1: float, b: float):
-        self._entries = entries
+    def __init__(self, entries: Mapping[int, Entry], *, k1: float, b: float):
+        self.session_numbers = tuple(entries)
+        self._entries = tuple(entries.values())
         self._k1, self._b = k1, b
 
     def search(self, terms: Sequence[str], *, limit: int) -> Worded:
         """The best `limit` chunks, in order of the sessions."""
         keys = [bm25.key_of(without_nul(term)) for term in terms]
         collections = [entry.collection for entry in self._entries]
-        return Worded(*bm25.search(collections, keys if limit > 0 else [], limit=limit, k1=self._k1, b=self._b))
+        offsets = bm25.ALONE if self.session_numbers and self.session_numbers[0] < 0 else bm25.OFFSETS
+        found = bm25.search(collections, keys if limit > 0 else [], limit=limit, k1=self._k1, b=self._b, offsets=offsets)
+        return Worded(*found)
 
     def traits(self, numbers: np.ndarray) -> np.ndarray:
         """Traits of chunks, in order of number."""
@@ -104,7 +109,7 @@ class SqlLexicalIndex:
         for number in scope.session_numbers:
             if number not in states:
                 self._drop(number)
-        entries = [await self._fresh(number, states[number]) for number in sorted(states)]
+        entries = {number: await self._fresh(number, states[number]) for number in sorted(states)}
         self._shrink()
         return SqlLexicon(entries, k1=self._k1, b=self._b)
 
@@ -137,16 +142,18 @@ def holds(have: State, wanted: State) -> bool:
 
 def states_of(connection: Connection, scope: Scope) -> dict[int, State]:
     """The state of each session of the scope that is there and has chunks."""
-    return {
-        number: State(last_chunk, rewrites)
-        for part in slices(scope.session_numbers)
-        for number, last_chunk, rewrites in connection.execute(STATES, {"numbers": part, "tenant": scope.tenant})
-    }
+    found = [
+        row
+        for part in slices([number for number in scope.session_numbers if number > 0])
+        for row in connection.execute(STATES, {"numbers": part, "tenant": scope.tenant})
+    ]
+    of_passages = [-number for number in scope.session_numbers if number < 0]
+    return {n: State(last, rewrites) for n, last, rewrites in (*found, *newest_passages(connection, scope.tenant, of_passages))}
 
 
 def read_entry(connection: Connection, number: int, known: Entry | None) -> Entry:
     """A session's lists as they are committed, made from what is known of them if that still holds."""
-    row = connection.execute(STATE, {"number": number}).one_or_none()
+    row = connection.execute(STATE if number > 0 else PASSAGES_STATE, {"number": abs(number)}).one_or_none()
     if row is None:  # forgotten a moment ago
         return Entry(State(0, 0))
     state = State(*row)
@@ -157,9 +164,10 @@ def read_entry(connection: Connection, number: int, known: Entry | None) -> Entr
 
 def read_chunks(connection: Connection, session_number: int, state: State, known: Entry) -> Entry:
     """The entry with the session's newer chunks added, in order of position and ordinal."""
-    where = {"session_number": session_number, "after": known.state.last_chunk}
+    where = {"session_number": abs(session_number), "after": known.state.last_chunk}
+    newer = NEWER if session_number > 0 else NEWER_PASSAGES
     lengths, keys, traits = array("q"), array("q"), []
-    for number, message, position, sent_at, role, name, text, terms in connection.execute(NEWER, where).yield_per(ROWS):
+    for number, message, position, sent_at, role, name, text, terms in connection.execute(newer, where).yield_per(ROWS):
         words = terms.split(" ") if terms else []
         lengths.append(len(words))
         keys.extend(map(bm25.key_of, words))
@@ -181,6 +189,26 @@ STATES = select(sessions.c.number, sessions.c.last_chunk, sessions.c.rewrites).w
     sessions.c.last_chunk > 0,
 )
 STATE = select(sessions.c.last_chunk, sessions.c.rewrites).where(sessions.c.number == bindparam("number"))
+PASSAGES_STATE = (
+    select(func.max(passages.c.number), sessions.c.rewrites)
+    .join(sessions, sessions.c.number == passages.c.session_number)
+    .where(passages.c.session_number == bindparam("number"))
+    .group_by(sessions.c.rewrites)
+)
+NEWER_PASSAGES = (
+    select(
+        -passages.c.number,
+        -passages.c.number,
+        passages.c.version,
+        passages.c.made_at,
+        literal(SUMMARY),
+        null(),
+        passages.c.text,
+        passages.c.terms,
+    )
+    .where(passages.c.session_number == bindparam("session_number"), passages.c.number > bindparam("after"))
+    .order_by(passages.c.number)
+)
 NEWER = (
     select(
         chunks.c.number,

@@ -6,15 +6,18 @@
     once more by `mark_indexed` if the vector was made meanwhile.
 (3) A generation that is built beside another does not answer until `swap`. Meanwhile what the other lacks too comes first.
 (4) A message of thousands of chunks is handed out in parts and leaves room for others.
+(5) A passage of a snapshot waits as a message of one chunk does, by numbers below zero, and comes after the messages that wait
+    as it does. What cuts messages anew does not concern it.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.erasing_sql import SPEAKING
+from memsrv.adapters.passages_sql import due_passages, pending_passage
 from memsrv.adapters.schema import (
     answering_generation,
     chunks,
@@ -22,6 +25,7 @@ from memsrv.adapters.schema import (
     messages,
     newest_generation,
     now_micros,
+    passages,
     recuts,
     sessions,
     slices,
@@ -78,30 +82,34 @@ class SqlIndexQueue:
         await self._database.write(run)
 
     async def left(self, generation: Generation) -> tuple[int, int]:
-        """How many messages that are indexed elsewhere this generation misses still, and how many there are to index."""
-        older = (messages.c.generation > 0) & (messages.c.generation < generation.number)
-        missing = select(func.count()).select_from(messages).where(messages.c.set_aside.is_(False), older).scalar_subquery()
-        every = select(func.count()).select_from(messages).where(messages.c.generation.is_not(None)).scalar_subquery()
-        row = await self._database.read(lambda connection: connection.execute(select(missing, every)).one())
+        """How many messages and passages that are indexed elsewhere this generation misses still, and how many there are to
+        index."""
+        older = {table: (table.c.generation > 0) & (table.c.generation < generation.number) for table in (messages, passages)}
+        missing = [counted(table, table.c.set_aside.is_(False), which) for table, which in older.items()]
+        every = [counted(table, table.c.generation.is_not(None)) for table in older]
+        query = select(missing[0] + missing[1], every[0] + every[1])
+        row = await self._database.read(lambda connection: connection.execute(query).one())
         return row[0], row[1]
 
     async def indexed_chunks(self, generation: Generation) -> int:
         """How many chunks are marked, also of messages that are not whole yet."""
-        query = select(func.count()).select_from(chunks).where(chunks.c.generation == generation.number)
-        count: int = await self._database.read(lambda connection: connection.execute(query).scalar_one())
+        marked = [counted(table, table.c.generation == generation.number) for table in (chunks, passages)]
+        count: int = await self._database.read(lambda connection: connection.execute(select(marked[0] + marked[1])).scalar_one())
         return count
 
     async def pending(self, generation: Generation, *, limit: int) -> list[PendingChunk]:
         """Chunks of unindexed messages that are due, those that cannot be searched yet first, then the oldest; a message of
-        more than half the limit in parts."""
+        more than half the limit in parts. Passages likewise, after the messages that can be searched as little as they."""
 
         def run(connection: Connection) -> list[PendingChunk]:
             answering = connection.scalar(select(answering_generation())) or 0
             due = due_messages(connection, generation.number, limit, first_below=answering)
+            due += due_passages(connection, generation.number, limit, first_below=answering)
+            first = sorted(due, key=lambda row: row.generation >= answering)[:limit]
             return [
                 pending
-                for message, room in shared(due, limit)
-                for pending in waiting_chunks(connection, message, generation.number, room, answering)
+                for row, room in shared(first, limit)
+                for pending in waiting_chunks(connection, row, generation.number, room, answering)
             ]
 
         return await self._database.read(run)
@@ -122,14 +130,15 @@ class SqlIndexQueue:
         `most`-th. Whether it is set aside now."""
 
         def run(connection: Connection) -> bool:
-            here = messages.c.number == message_number
-            before = connection.scalar(select(messages.c.attempts).where(here))
+            table = messages if message_number > 0 else passages
+            here = table.c.number == abs(message_number)
+            before = connection.scalar(select(table.c.attempts).where(here))
             if before is None:
                 return False  # deleted meanwhile
             wait_s = min(RETRY_S * 2 ** min(before, 30), LONGEST_RETRY_S)
             retry_at, set_aside = now_micros() + int(wait_s * 1_000_000), bool(before + 1 >= most)
             values = {"attempts": before + 1, "retry_at": retry_at, "reason": without_nul(reason), "set_aside": set_aside}
-            connection.execute(update(messages).where(here).values(values))
+            connection.execute(update(table).where(here).values(values))
             return set_aside
 
         return await self._database.write(run)
@@ -144,17 +153,26 @@ class SqlIndexQueue:
         await self._database.write(lambda connection: unlist_removals(connection, chunk_numbers))
 
     async def backlog(self) -> tuple[int, int]:
-        """How many messages the generation that answers misses and how many are set aside, over all tenants."""
-        unindexed = select(func.count()).select_from(messages).where(*waiting(answering_generation())).scalar_subquery()
-        set_aside = select(func.count()).select_from(messages).where(messages.c.set_aside).scalar_subquery()
-        row = await self._database.read(lambda connection: connection.execute(select(unindexed, set_aside)).one())
+        """How many messages and passages the generation that answers misses and how many are set aside, over all tenants."""
+        unindexed = [counted(table, *waiting(table, answering_generation())) for table in (messages, passages)]
+        set_aside = [counted(table, table.c.set_aside) for table in (messages, passages)]
+        query = select(unindexed[0] + unindexed[1], set_aside[0] + set_aside[1])
+        row = await self._database.read(lambda connection: connection.execute(query).one())
         return row[0], row[1]
 
     async def next_due_s(self) -> float | None:
-        """Seconds until a waiting message is due again (0 if one is), or None if none waits."""
-        query = select(func.min(messages.c.retry_at)).where(*waiting(newest_generation()))
-        due_at = await self._database.read(lambda connection: connection.scalar(query))
+        """Seconds until a waiting message or passage is due again (0 if one is), or None if none waits."""
+        queries = [
+            select(func.min(table.c.retry_at)).where(*waiting(table, newest_generation())) for table in (messages, passages)
+        ]
+        dues = await self._database.read(lambda connection: [connection.scalar(query) for query in queries])
+        due_at = min((due for due in dues if due is not None), default=None)
         return None if due_at is None else max(0.0, (due_at - now_micros()) / 1_000_000)
+
+
+def counted(table: Table, *which: ColumnElement[bool]) -> ColumnElement[int]:
+    """How many rows there are, as SQL."""
+    return select(func.count()).select_from(table).where(*which).scalar_subquery()
 
 
 def newest_row(connection: Connection) -> Generation | None:
@@ -178,8 +196,9 @@ def begin_generation(connection: Connection, fingerprint: str, *, beside: bool) 
     if not beside:
         connection.execute(update(generations).values(answers=False))
     connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=now_micros(), answers=not beside))
-    failed = messages.c.set_aside | (messages.c.attempts > 0)
-    connection.execute(update(messages).where(failed).values(attempts=0, retry_at=0, reason=None, set_aside=False))
+    for table in (messages, passages):
+        failed = table.c.set_aside | (table.c.attempts > 0)
+        connection.execute(update(table).where(failed).values(attempts=0, retry_at=0, reason=None, set_aside=False))
     number = connection.scalar(select(func.max(generations.c.number)))
     assert number is not None
     return Generation(number, fingerprint)
@@ -194,9 +213,9 @@ def mark_all_uncut(connection: Connection) -> None:
 # --- handing out ----------------------------------------------------------------------------------------------------
 
 
-def waiting(generation: ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
-    """Messages that a generation misses and that are not set aside."""
-    return messages.c.set_aside.is_(False), messages.c.generation < generation
+def waiting(table: Table, generation: ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
+    """Messages, or passages, that a generation misses and that are not set aside."""
+    return table.c.set_aside.is_(False), table.c.generation < generation
 
 
 def due_messages(connection: Connection, generation: int, limit: int, *, first_below: int) -> list[Row[Any]]:
@@ -259,7 +278,9 @@ SAID_BEFORE = (
 
 
 def waiting_chunks(connection: Connection, message: Row[Any], generation: int, room: int, answering: int) -> list[PendingChunk]:
-    """The first `room` chunks of a message that wait, each with what was said before it."""
+    """The first `room` chunks of a message that wait, each with what was said before it; a passage is its own chunk."""
+    if message.number < 0:
+        return [pending_passage(message, answering)]
     own = {"message_number": message.number}
     first = connection.scalar(FIRST_WAITING, own | {"generation": generation})
     if first is None:
@@ -288,10 +309,18 @@ def said_before(connection: Connection, message: Row[Any]) -> Said | None:
 
 def gone(connection: Connection, numbers: Sequence[int]) -> list[int]:
     """Those of the chunks that are no longer there."""
+    there = held(connection, numbers)
+    return [number for number in numbers if number not in there]
+
+
+def held(connection: Connection, numbers: Sequence[int]) -> set[int]:
+    """Those of the numbers that are a chunk's, or (negated) a passage's."""
     there: set[int] = set()
     for part in slices(numbers):
         there.update(connection.scalars(select(chunks.c.number).where(chunks.c.number.in_(part))))
-    return [number for number in numbers if number not in there]
+        own = [-number for number in part if number < 0]
+        there.update(connection.scalars(select(-passages.c.number).where(passages.c.number.in_(own))) if own else ())
+    return there
 
 
 def mark(connection: Connection, generation: int, numbers: Sequence[int], message_numbers: Sequence[int]) -> None:
@@ -302,6 +331,8 @@ def mark(connection: Connection, generation: int, numbers: Sequence[int], messag
         select(chunks.c.number).where(chunks.c.message_number == messages.c.number, chunks.c.generation < generation).exists()
     )
     done = {"generation": generation, "attempts": 0, "retry_at": 0, "reason": None}
+    for part in slices([-number for number in numbers if number < 0]):
+        connection.execute(update(passages).where(passages.c.number.in_(part)).values(done))
     for part in slices(message_numbers):
         whole = messages.c.number.in_(part) & messages.c.generation.is_not(None) & ~unmarked
         connection.execute(update(messages).where(whole).values(done))

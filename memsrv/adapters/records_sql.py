@@ -4,7 +4,8 @@
 (2) A receipt is an account, not a promise: it is written behind the prompt it belongs to, and one that cannot be written
     is dropped and logged. Until it is written, `listing` shows it from memory.
 (3) A receipt lives no longer than what it quotes: it is written only if every quoted chunk is still there (an edit makes other
-    chunks), with a note of their messages, by which an edit, a delete or a forgetting finds it.
+    chunks), with a note of their messages, by which an edit, a delete or a forgetting finds it. A passage of a snapshot is
+    noted as its own message.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from memsrv.adapters.database import Database
 from memsrv.adapters.schema import (
     chunks,
     now_micros,
+    passages,
     receipt_sources,
     receipts,
     sessions,
@@ -46,6 +48,9 @@ GATHER_S = 0.1  # receipts of prompts that follow each other so closely are writ
 KNOWN = select(sessions.c.number).where(sessions.c.number.in_(bindparam("numbers", expanding=True)))
 QUOTED = select(chunks.c.number, chunks.c.message_number, chunks.c.session_number).where(
     chunks.c.number.in_(bindparam("numbers", expanding=True))
+)
+QUOTED_PASSAGES = select(-passages.c.number, -passages.c.number, passages.c.session_number).where(
+    passages.c.number.in_(bindparam("numbers", expanding=True))
 )
 DELETE_SAME = delete(receipts).where(receipts.c.session_number == bindparam("of_session"), receipts.c.id == bindparam("of_id"))
 INSERT = insert(receipts).returning(receipts.c.number, sort_by_parameter_order=True)
@@ -189,6 +194,7 @@ def quoted_chunks(connection: Connection, batch: Sequence[Kept]) -> Iterator[Seq
     """Number, message and session of the quoted chunks that are still there."""
     for part in slices(sorted({number for one in batch for number in one.quotes})):
         yield from connection.execute(QUOTED, {"numbers": part})
+        yield from connection.execute(QUOTED_PASSAGES, {"numbers": [-number for number in part if number < 0]})
 
 
 def row_of(one: Kept) -> dict[str, Any]:

@@ -142,6 +142,25 @@ snapshots = Table(
     Column("findings", Text, nullable=False),
 )
 
+passages = Table(  # of snapshots: what they say that the one before did not; in the index under the number negated
+    "passages",
+    metadata,
+    numbered(),
+    of_session(),
+    Column("version", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("generation", Number, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("retry_at", BigInteger, nullable=False),
+    Column("reason", Text),
+    Column("set_aside", Boolean, nullable=False),
+    Index("passages_by_session", "session_number", "number"),
+    Index("passages_waiting", "set_aside", "generation", "number", "retry_at"),
+    sqlite_autoincrement=True,
+)
+
 compaction_tries = Table(  # those that did not come to an end, by session; gone with the next that does
     "compaction_tries",
     metadata,

@@ -19,6 +19,7 @@ from memsrv.adapters.schema import (
     chunks,
     messages,
     now_micros,
+    passages,
     pins,
     receipt_sources,
     receipts,
@@ -212,7 +213,9 @@ def forget_all(connection: Connection, numbers: Sequence[int], *, dry_run: bool)
         if dry_run:
             continue
         vectors = select(chunks.c.number).where(chunks.c.session_number == number)
-        connection.execute(insert(vector_removals).from_select(["chunk_number"], vectors))
+        of_snapshots = select(-passages.c.number).where(passages.c.session_number == number)
+        for numbers_of in (vectors, of_snapshots):
+            connection.execute(insert(vector_removals).from_select(["chunk_number"], numbers_of))
         drop_receipts(connection, receipt_sources.c.session_number == number)
         marked = select(messages.c.number).where(messages.c.session_number == number)
         connection.execute(delete(recuts).where(recuts.c.message_number.in_(marked)))

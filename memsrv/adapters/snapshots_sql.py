@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, insert, select, update
 
 from memsrv.adapters.database import Database
+from memsrv.adapters.passages_sql import add_passages
 from memsrv.adapters.schema import (
     compaction_tries,
     now_micros,
@@ -73,7 +74,9 @@ class SqlSnapshots:
             if rewrites != new.rewrites or (base.version if base else 0) != new.base:
                 raise SummaryConflict("The session changed while it was summarised.")
             connection.execute(delete(compaction_tries).where(compaction_tries.c.session_number == session_number))
-            return insert_next(connection, session_number, values_of(new))
+            made = insert_next(connection, session_number, values_of(new))
+            add_passages(connection, session_number, made.version, to_micros(made.made_at), new.passages)
+            return made
 
         return await self._database.write(run)
 

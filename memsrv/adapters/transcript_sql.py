@@ -3,7 +3,7 @@
 (1) A batch is one transaction: its messages, their chunks, the session's last position and the idempotency key.
 (2) A position is given once: `last_position` never goes down, not even when the newest message is deleted.
 (3) What an edit or delete takes out is listed for removal from the vector index in the same transaction; the snapshots that
-    covered it turn stale and lose their words, the receipts that quote it go (see `erasing_sql`).
+    covered it turn stale and lose their words and passages, the receipts that quote it go (see `erasing_sql`).
 (4) A task state is set by the newest of the messages that an append stores, and by no other. One that an edit or delete
     takes out goes with it, and no older one takes its place.
 """
@@ -27,6 +27,7 @@ from memsrv.adapters.erasing_sql import (
     toll,
     within,
 )
+from memsrv.adapters.passages_sql import passage_chunks
 from memsrv.adapters.schema import (
     chunks,
     idempotency,
@@ -164,7 +165,9 @@ class SqlTranscript:
             rows = [
                 row for part in slices(numbers) for row in connection.execute(CHUNKS, {"numbers": part, "tenant": scope.tenant})
             ]
-            return {chunk.number: chunk for chunk in map(chunk_of, rows) if chunk.session_number in allowed}
+            found = [chunk for chunk in map(chunk_of, rows) if chunk.session_number in allowed]
+            of_snapshots = passage_chunks(connection, scope.tenant, numbers, allowed)
+            return {chunk.number: chunk for chunk in (*found, *of_snapshots)}
 
         return await self._database.read(run)
 

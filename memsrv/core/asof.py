@@ -19,7 +19,7 @@ def as_of(outset: Outset, upto: int, newest: Sequence[Message], later: Iterable[
 
 
 def said_by_then(hits: Iterable[Recall], session: Session, upto: int | None) -> tuple[Recall, ...]:
-    """The hits without those of this session that were said later."""
+    """The hits without those of this session that were said later, or stand in a summary of what was."""
     if upto is None:
         return tuple(hits)
     return tuple(hit for hit in hits if hit.chunk.session_number != session.number or hit.chunk.position <= upto)

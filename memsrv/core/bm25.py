@@ -23,12 +23,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+Offsets = Sequence[tuple[int, float]]
+
 BACK = (0.7, 0.5, 0.4, 0.3, 0.2)
 """Decay of a term said one, two, ... documents before."""
 AHEAD = (0.4, 0.3, 0.2)
 """Decay of a term said one, two, ... documents after."""
 OFFSETS = ((0, 1.0), *enumerate(BACK, 1), *((-distance, decay) for distance, decay in enumerate(AHEAD, 1)))
 """How far a term reaches, in documents, and how strongly: first where it stands."""
+ALONE = OFFSETS[:1]
+"""Where a document has nothing to do with those around it."""
 RARE = 32
 """A term that stands in less than one of so many documents is cheaper to follow slot by slot (measured at 1,000 to 100,000)."""
 
@@ -111,7 +115,7 @@ def merged(early: Segment, late: Segment) -> Segment:
 @dataclass(frozen=True, slots=True)
 class Row:
     """The documents of all the collections in one row of slots, with empty slots around each collection, as many as the
-    window is wide, so that it never reaches into another session. `numbers` is -1 and `lengths` 0 in an empty slot."""
+    window is wide, so that it never reaches into another session. `numbers` and `lengths` are 0 in an empty slot."""
 
     numbers: np.ndarray
     lengths: np.ndarray
@@ -120,7 +124,7 @@ class Row:
 
 
 def search(
-    collections: Sequence[Collection], keys: Sequence[int], *, limit: int, k1: float, b: float
+    collections: Sequence[Collection], keys: Sequence[int], *, limit: int, k1: float, b: float, offsets: Offsets = OFFSETS
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers, scores and coverage (float32), each of shape (n,), of the best `limit` documents, in order of the
     collections. A document that has no term of the query in its window is never among them."""
@@ -134,19 +138,19 @@ def search(
         slots, counts = postings(collections, row, key)
         idf = float(np.log1p((row.documents - len(slots) + 0.5) / (len(slots) + 0.5)))
         norms = k1 * (1 - b + b * row.lengths[slots] / mean_length)
-        add_spread(scores, slots, (idf * counts * (k1 + 1) / (counts + norms)).astype(np.float32))
+        add_spread(scores, slots, (idf * counts * (k1 + 1) / (counts + norms)).astype(np.float32), offsets)
         found.append((idf, slots))
-    scores[row.numbers < 0] = 0
+    scores[row.numbers == 0] = 0
     chosen = np.sort(best(scores, limit))
-    return row.numbers[chosen], scores[chosen], coverage(row, found, chosen)
+    return row.numbers[chosen], scores[chosen], coverage(row, found, chosen, offsets)
 
 
 def lined_up(collections: Sequence[Collection]) -> Row:
     """All documents in one row of slots."""
     gap = max(len(BACK), len(AHEAD))
-    numbers, lengths, offsets, slots = [np.full(gap, -1)], [np.zeros(gap, np.int64)], [], gap
+    numbers, lengths, offsets, slots = [np.zeros(gap, np.int64)], [np.zeros(gap, np.int64)], [], gap
     for collection in collections:
-        numbers += [collection.numbers, np.full(gap, -1)]
+        numbers += [collection.numbers, np.zeros(gap, np.int64)]
         lengths += [collection.lengths, np.zeros(gap, np.int64)]
         offsets.append(slots)
         slots += len(collection.numbers) + gap
@@ -167,7 +171,7 @@ def postings(collections: Sequence[Collection], row: Row, key: int) -> tuple[np.
     return np.concatenate(slots), np.concatenate(counts)
 
 
-def add_spread(scores: np.ndarray, slots: np.ndarray, values: np.ndarray) -> None:
+def add_spread(scores: np.ndarray, slots: np.ndarray, values: np.ndarray, offsets: Offsets) -> None:
     """Add to each slot's score the greatest of its own value and its neighbours' after their decay. The values (float32)
     stand at `slots`, each once; the empty slots at both ends of the row are as wide as the window.
 
@@ -176,32 +180,32 @@ def add_spread(scores: np.ndarray, slots: np.ndarray, values: np.ndarray) -> Non
     widest = np.zeros(len(scores), np.float32)
     if RARE * len(slots) > len(scores):
         widest[slots] = values
-        scores += spread(widest)
+        scores += spread(widest, offsets)
         return
-    for offset, decay in OFFSETS:
+    for offset, decay in offsets:
         reached = slots + offset
         widest[reached] = np.maximum(widest[reached], values * decay)
-    for offset, _ in OFFSETS:
+    for offset, _ in offsets:
         reached = slots + offset
         scores[reached] += widest[reached]
         widest[reached] = 0  # added once, however many offsets lead there
 
 
-def spread(values: np.ndarray) -> np.ndarray:
+def spread(values: np.ndarray, offsets: Offsets) -> np.ndarray:
     """Each slot's own value or a neighbour's after its decay, whichever is greatest."""
     widest, weakened = values.copy(), np.empty_like(values)
-    for offset, decay in OFFSETS[1:]:
+    for offset, decay in offsets[1:]:
         np.multiply(values, np.float32(decay), out=weakened)
         reached, reaching = (widest[offset:], weakened[:-offset]) if offset > 0 else (widest[:offset], weakened[-offset:])
         np.maximum(reached, reaching, out=reached)
     return widest
 
 
-def coverage(row: Row, found: Sequence[tuple[float, np.ndarray]], chosen: np.ndarray) -> np.ndarray:
+def coverage(row: Row, found: Sequence[tuple[float, np.ndarray]], chosen: np.ndarray, offsets: Offsets) -> np.ndarray:
     """The coverage of the chosen slots, float32; `found` are idf and slots of each term."""
     covered, whole = np.zeros(len(chosen), np.float32), sum(idf for idf, _ in found)
-    decays = np.array([decay for _, decay in OFFSETS], np.float32)
-    windows = chosen[:, None] - np.array([offset for offset, _ in OFFSETS])
+    decays = np.array([decay for _, decay in offsets], np.float32)
+    windows = chosen[:, None] - np.array([offset for offset, _ in offsets])
     there = np.zeros(len(row.numbers), np.bool_)
     for idf, slots in found:
         there[slots] = True

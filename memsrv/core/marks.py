@@ -18,7 +18,7 @@ import regex
 
 from memsrv.core.content import mended_text
 from memsrv.core.visible import LINE_ENDS, visible
-from memsrv.model import Span
+from memsrv.model import SUMMARY, Span
 
 QUOTE = "> "
 NOTICES = {
@@ -138,11 +138,13 @@ def listed(text: str) -> str:
 
 
 def called(name: object, role: str, max_chars: int) -> str:
-    """A speaker as a line of ours names it: by name, else by role; a name that poses as a role has the true one beside it."""
+    """A speaker as a line of ours names it: by name, else by role; a name that poses as a role, or as a summary, has the true
+    one beside it."""
     flat = " ".join(one_line(str(name or ""), max_chars).replace(":", " ").replace("：", " ").split())
     if not flat:
         return role
-    return f"{flat} ({role})" if folded(flat) in ROLES - {role} else flat
+    poses = folded(flat) in ROLES - {role} or folded(flat).startswith(SUMMARY)
+    return f"{flat} ({role})" if poses else flat
 
 
 def neutral(text: str) -> str:

@@ -88,10 +88,23 @@ def best(
     return ranked(candidates, signals, total[rows], shown_rows)
 
 
+def of_summaries(
+    candidates: Candidates, question: str, *, least: float, min_score: float | None, scale: CosineScale | None
+) -> list[Ranked]:
+    """The passages of summaries that have so much to do with a question, best first, by relevance alone: they are no talk,
+    in which what stands around a piece and who said it would count. Without a scale or a cosine the words alone tell."""
+    words = candidates.coverage / COVERED
+    total = words if scale is None else relevance(candidates, question, scale)
+    total = np.where(np.isnan(total), words, total)
+    enough = (total >= least) & (candidates.dense >= min_score if min_score else True)
+    rows = [row for row in np.argsort(-total, kind="stable").tolist() if enough[row]]
+    return ranked(candidates, {"relevance": total}, total[rows], rows)
+
+
 def ranked(candidates: Candidates, signals: Mapping[str, np.ndarray], ranks: np.ndarray, rows: Sequence[int]) -> list[Ranked]:
     """Candidates with what spoke for each and against it."""
     numbers, cosines = candidates.traits["number"][rows].tolist(), np.round(candidates.dense[rows], 4).tolist()
-    weighed = [np.round(WEIGHTS[name] * values[rows], 3).tolist() for name, values in signals.items()]
+    weighed = [np.round(WEIGHTS.get(name, 1.0) * values[rows], 3).tolist() for name, values in signals.items()]
     return [
         Ranked(number, None if isnan(cosine) else cosine, rank, {n: v for n, v in zip(signals, parts, strict=True) if v})
         for number, cosine, rank, *parts in zip(numbers, cosines, np.round(ranks, 4).tolist(), *weighed, strict=True)
@@ -103,10 +116,15 @@ def relevant(candidates: Candidates, question: str, time: np.ndarray, scale: Cos
     at the very time that is asked for always has."""
     if scale is None:
         return np.ones(len(candidates.traits), bool)
-    unrelated = np.where(candidates.traits["han"] & has_han(question), scale.unrelated_han, scale.unrelated)
-    relevance = (candidates.dense - unrelated) / scale.step + candidates.coverage / COVERED
-    enough: np.ndarray = (relevance >= RELEVANT) | np.isnan(candidates.dense) | (time >= 1)
+    enough: np.ndarray = (relevance(candidates, question, scale) >= RELEVANT) | np.isnan(candidates.dense) | (time >= 1)
     return enough
+
+
+def relevance(candidates: Candidates, question: str, scale: CosineScale) -> np.ndarray:
+    """How much each candidate has to do with the question, float64, shape (n,); NaN where the cosine is not known."""
+    unrelated = np.where(candidates.traits["han"] & has_han(question), scale.unrelated_han, scale.unrelated)
+    found: np.ndarray = (candidates.dense - unrelated) / scale.step + candidates.coverage / COVERED
+    return found
 
 
 def aligned(wanted: np.ndarray, numbers: np.ndarray, values: np.ndarray, *, missing: float) -> np.ndarray:

@@ -47,11 +47,14 @@ def region_body(region: Region) -> dict[str, Any]:
 
 
 def recall_body(hit: Recall) -> dict[str, Any]:
-    """One recalled piece: where it comes from, who said it and when, and what spoke for it."""
+    """One recalled piece: where it comes from, who said it and when, and what spoke for it. A passage of a summary comes from
+    no message."""
     chunk = hit.chunk
+    of_message = chunk.summary_version is None
     return {
-        "message_id": chunk.message_id,
-        "position": chunk.position,
+        "message_id": chunk.message_id if of_message else None,
+        "position": chunk.position if of_message else None,
+        "summary_version": chunk.summary_version,
         "session": chunk.session,
         "role": chunk.role,
         "name": chunk.name,

@@ -195,9 +195,11 @@ def chronology(hit: Recall) -> tuple[Any, ...]:
 
 
 def speaker(hit: Recall, session: str) -> str:
-    """Who said it, in which other session, and how near it comes to the query: `Ada (trip) .83`."""
+    """Who said it, in which other session, and how near it comes to the query: `Ada (trip) .83`, or `summary v3 .83`."""
     chunk = hit.chunk
     name = called(chunk.name, chunk.role, SPEAKER_CHARS)
+    if chunk.summary_version is not None:
+        name = f"{chunk.role} v{chunk.summary_version}"
     other = f" ({one_line(chunk.session, SPEAKER_CHARS)})" if chunk.session != session else ""
     return f"{name}{other}{written_score(hit.score)}"
 
@@ -215,5 +217,7 @@ def joined(*texts: str) -> str:
 def recall_note(hit: Recall, why: str) -> Mapping[str, Any]:
     """The note of a hit that fell out."""
     chunk = hit.chunk
-    where = {"message_id": chunk.message_id, "position": chunk.position, "session": chunk.session}
+    where: dict[str, Any] = {"message_id": chunk.message_id, "position": chunk.position, "session": chunk.session}
+    if chunk.summary_version is not None:
+        where = {"summary_version": chunk.summary_version, "session": chunk.session}
     return {"what": "recalled piece", **where, "score": hit.score, "why": why}

@@ -2,7 +2,7 @@
 
 (1) The prompt never costs more than its budget, in our count and, as far as that was reported, in its provider's. (2) The same
 request on an unchanged session gives the same bytes, until a report moves a factor: no clock and no chance goes in.
-(3) What the window shows is not recalled: the window is fitted first, then recall asked once.
+(3) What the window or the summary shows is not recalled: the window is fitted first, then recall asked once.
 (4) No more of a transcript is read than can be shown, or than it takes to find the newest user message, which is looked for
 among the newest 512 messages. (5) With recall down the prompt comes without it, and says so. (6) Cleaning, counting and
 fitting run in a thread. (7) Where a summary stands for what left the window, every message is in one of the two, as far as
@@ -10,7 +10,7 @@ the budget goes: while no summary covers it, it is in the window, whatever the w
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -72,8 +72,10 @@ class Finder(Protocol):
         min_score: float,
         without: frozenset[int] = frozenset(),
         relevant_only: bool = True,
+        told: Collection[str] = (),
     ) -> Recalls:
-        """Hits for a query, best first; none from the messages `without`, nor, if so asked, what has little to do with it."""
+        """Hits for a query, best first; none from the messages `without`, nor, if so asked, what has little to do with it, nor
+        passages of summaries of which every line is `told`."""
         ...
 
 
@@ -206,9 +208,14 @@ class Assembler:
         if not query.strip():
             return Recalls(())
         later = {message.number for message in await self._later(session, request)}
-        asked, without = query[:QUERY_CHARS], draft.shown | later
         found = await self._recall.find(
-            session, asked, k=policy.k, reach=policy.reach, min_score=policy.min_score, without=without
+            session,
+            query[:QUERY_CHARS],
+            k=policy.k,
+            reach=policy.reach,
+            min_score=policy.min_score,
+            without=draft.shown | later,
+            told=lines_in(draft.material.summary),
         )
         return replace(found, hits=said_by_then(found.hits, session, request.upto))
 
@@ -251,6 +258,11 @@ class Assembler:
 
 
 # --- from what was read to a prompt -----------------------------------------------------------------------------------
+
+
+def lines_in(snapshot: Snapshot | None) -> list[str]:
+    """What a snapshot says, line by line."""
+    return [line.text for line in snapshot.summary.lines] if snapshot and snapshot.summary else []
 
 
 def least_read(policy: Policy) -> int:

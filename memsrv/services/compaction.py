@@ -20,11 +20,12 @@ import structlog
 
 from memsrv.core import compacting
 from memsrv.core.compacting import Ground, Plan
+from memsrv.core.passages import passages_of
 from memsrv.core.policy import Defaults, Policy, resolve
 from memsrv.core.sizes import Sizes
 from memsrv.core.summary import Heading, Line, Summary
 from memsrv.errors import MemsrvError, SessionNotFound, SummaryConflict
-from memsrv.model import Message, NewMessage, NewSnapshot, Session, SessionKey, Snapshot, Trigger
+from memsrv.model import Message, NewMessage, NewPassage, NewSnapshot, Session, SessionKey, Snapshot, Trigger
 from memsrv.ports import Compactions, Sessions, Snapshots, TokenCounter, Transcript
 from memsrv.services.writing import SummaryWriter, Written
 
@@ -77,7 +78,8 @@ def calm_at(session: Session, policy: Policy, ground: Ground) -> Calm:
 
 
 class Compaction:
-    """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3);
+    """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3); `terms`: the search
+    terms of a text, for the passages of summaries, which `wake_indexer` then sees to;
     `store_retry_s`: how long a store that is out of reach is left alone. `counted` are the
     compactions since the start by (summarizer, trigger, outcome); outcomes are `made`, `failed` and `outdated`."""
 
@@ -91,6 +93,8 @@ class Compaction:
         counter: TokenCounter,
         defaults: Defaults,
         *,
+        terms: Callable[[str], Sequence[str]],
+        wake_indexer: Callable[[], None],
         workers: int = 2,
         tries: int = 5,
         store_retry_s: float = 5.0,
@@ -98,6 +102,7 @@ class Compaction:
         self.counted: Counter[tuple[str, str, str]] = Counter()
         self._transcript, self._sessions, self._snapshots, self._compactions = transcript, sessions, snapshots, compactions
         self._writer, self._counter, self._defaults = writer, counter, defaults
+        self._terms, self._wake_indexer = terms, wake_indexer
         self._workers, self._tries, self._store_retry_s = workers, tries, store_retry_s
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
@@ -369,9 +374,11 @@ class Compaction:
             reason=plan.reason,
             rewrites=session.rewrites,
             findings=written.findings,
+            passages=await asyncio.to_thread(self._passages, written.summary, summary_in(base)),
         )
         snapshot = await self._snapshots.add(session.number, new)
         self._count(snapshot.made_by, plan.reason, "made")
+        self._wake_indexer()
         log.info(
             "compacted",
             session=session.number,
@@ -382,6 +389,10 @@ class Compaction:
             findings=len(written.findings),
         )
         return snapshot
+
+    def _passages(self, summary: Summary, before: Summary | None) -> tuple[NewPassage, ...]:
+        """What is said anew, in pieces that can be recalled."""
+        return tuple(NewPassage(text, tuple(self._terms(text))) for text in passages_of(summary, before))
 
     async def _ground(self, session: Session, policy: Policy, covered_upto: int) -> Ground:
         """The oldest messages that no summary covers."""

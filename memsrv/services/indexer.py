@@ -133,11 +133,11 @@ class Indexer:
 
     async def rebuilding(self) -> Rebuilding:
         """How far the rebuild is, if one is under way or was asked for."""
-        filled, answering = self._generation, self._answering
+        filled, answering, asked = self._generation, self._answering, self._rebuild_asked
         if filled is None or answering is None:
             return Rebuilding(0, 0, None, None)
         left, messages = await self._queue.left(filled)
-        ahead = filled.number + 1 if self._rebuild_asked and filled == answering else filled.number
+        ahead = filled.number + 1 if asked and filled == answering else filled.number
         return Rebuilding(messages, messages if ahead > filled.number else left, ahead, answering.number)
 
     async def progress(self, timeout_s: float) -> None:

@@ -2,20 +2,41 @@
 
 (1) Every search names a scope. (2) A hit's shown score is its cosine similarity; its order comes from the fusion.
 (3) With the embedder or the index down, lexical recall goes on and the answer says what is missing.
+(4) The passages of summaries are searched apart, so that they change nothing about how messages are found, and take few
+    places: the last one where they have much to do with the query, the first ones where it asks for what was settled earlier.
 """
 
 import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from memsrv.core import ranking
-from memsrv.core.ranking import Ranked
+from memsrv.core.passages import asks_for_earlier, lines_of
+from memsrv.core.ranking import RELEVANT, SURE, Ranked
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import Reach, Recall, Recalls, Scope, Session
+from memsrv.model import Chunk, Reach, Recall, Recalls, Scope, Session
 from memsrv.ports import Analyzer, Embedder, LexicalIndex, Lexicon, Scored, Sessions, Transcript, VectorIndex, Worded
 
 CANDIDATES = 300  # of each search; docs/recall.md tells what fewer would cost
+PASSAGES = 2
+"""So many of summaries at most."""
+TELLING, ASKED_FOR = 2 * RELEVANT, -1.0
+"""So much a passage must have to do with the query, and where what was settled earlier is asked for: then the rest of the query
+tells little."""
 NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query for passages of summaries: its terms, its vector if there is one, and how much they must have to do with it."""
+
+    query: str
+    terms: Sequence[str]
+    vector: np.ndarray | None
+    least: float
+    min_score: float
 
 
 class RecallService:
@@ -47,14 +68,18 @@ class RecallService:
         min_score: float,
         without: frozenset[int] = frozenset(),
         relevant_only: bool = True,
+        told: Collection[str] = (),
     ) -> Recalls:
         """At most `k` hits for the query, best first; chunks of the messages `without` (numbers) are left out, and what has too
-        little to do with the query, unless all is wanted."""
+        little to do with the query, unless all is wanted. `told` are the lines of the summary that is shown anyway."""
         if not query.strip() or k == 0:
             return Recalls(())
         scope = await self._sessions.scope(session, owner_wide=reach is Reach.OWNER)
-        lexicon, vector = await asyncio.gather(self._lexical.open(scope), self._embedded(query))
-        worded = await asyncio.to_thread(lambda: lexicon.search(self._analyzer.terms(query), limit=CANDIDATES))
+        lexicon, of_summaries, vector = await asyncio.gather(
+            self._lexical.open(scope), self._lexical.open(scope.of_passages()), self._embedded(query)
+        )
+        terms = await asyncio.to_thread(self._analyzer.terms, query)
+        worded = await asyncio.to_thread(lexicon.search, terms, limit=CANDIDATES)
         scored = await self._nearest(scope, vector, worded)
         scale = self._embedder.cosine_scale if relevant_only else None
 
@@ -65,8 +90,30 @@ class RecallService:
 
         ranked = await asyncio.to_thread(best)
         there = await self._transcript.chunks(scope, [one.number for one in ranked])
-        hits = (Recall(there[one.number], one.score, one.rank_score, one.signals) for one in ranked if one.number in there)
-        return Recalls(tuple(hits), () if scored else ("recall",))
+        hits = recalls(ranked, there)
+        earlier = asks_for_earlier(query)
+        asked = Asked(query, terms, vector, ASKED_FOR if earlier else TELLING, min_score)
+        passages = await self._passages(scope.tenant, of_summaries, asked)
+        shown = [*told, *(hit.chunk.text for hit in hits if not earlier)]
+        fresh = list(news(passages, shown))[: PASSAGES if earlier else 1]
+        return Recalls(tuple(joined(hits, fresh, k, first=earlier)), () if scored else ("recall",))
+
+    async def _passages(self, tenant: str, lexicon: Lexicon, asked: Asked) -> list[Recall]:
+        """The passages of summaries that have enough to do with what is asked, best first."""
+        if not lexicon.session_numbers:
+            return []
+        scope = Scope(tenant, lexicon.session_numbers)
+        worded = await asyncio.to_thread(lexicon.search, asked.terms, limit=CANDIDATES)
+        scored = await self._nearest(scope, asked.vector, worded) or NO_VECTORS
+        scale = self._embedder.cosine_scale
+
+        def best() -> list[Ranked]:
+            found = candidates(lexicon, worded, scored, frozenset())
+            return ranking.of_summaries(found, asked.query, least=asked.least, min_score=asked.min_score, scale=scale)
+
+        ranked = await asyncio.to_thread(best)
+        there = await self._transcript.chunks(scope, [one.number for one in ranked])
+        return recalls(ranked, there)
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
@@ -93,3 +140,26 @@ def candidates(lexicon: Lexicon, worded: Worded, scored: Scored, without: frozen
     )
     dense = ranking.aligned(traits["number"], scored.numbers, scored.scores, missing=np.nan)
     return ranking.Candidates(traits, words, dense, coverage)
+
+
+def recalls(ranked: Sequence[Ranked], there: Mapping[int, Chunk]) -> list[Recall]:
+    """What was found and is still there."""
+    return [Recall(there[one.number], one.score, one.rank_score, one.signals) for one in ranked if one.number in there]
+
+
+def news(passages: Sequence[Recall], shown: Sequence[str]) -> Iterator[Recall]:
+    """The passages that say anything that neither what is shown says nor a better passage."""
+    said = list(shown)
+    for passage in passages:
+        lines = lines_of(passage.chunk.text)
+        if not all(any(line in text for text in said) for line in lines):
+            yield passage
+            said += lines
+
+
+def joined(hits: Sequence[Recall], passages: Sequence[Recall], k: int, *, first: bool) -> list[Recall]:
+    """Messages and passages in at most k places; where passages come last, the best few messages stay before them."""
+    if first:
+        return [*passages[: k // 2], *hits][:k]
+    kept = passages[: max(k - len(hits), int(k > SURE))]
+    return [*hits[: k - len(kept)], *kept]

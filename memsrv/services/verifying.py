@@ -17,6 +17,8 @@ from memsrv.services.indexer import Indexer
 from memsrv.services.recutting import chunks_of
 
 PAGE = 500
+BELOW_ALL = -(2**63 - 1)
+"""The numbers of passages are below zero."""
 NOT_MENDED = frozenset({"database", "sessions_that_lack_messages", "messages_that_changed", "index_not_readable"})
 
 
@@ -86,11 +88,11 @@ class Verifier:
         return {"messages_that_changed": changed, "messages_with_other_chunks": differing}
 
     async def _vectors(self, *, fix: bool) -> dict[str, int]:
-        """Every chunk that is marked against its vector, and every vector against its chunk."""
+        """Every chunk or passage that is marked against its vector, and every vector against what it is of."""
         generation = await self._queue.newest()
         if generation is None:
             return {}
-        missing, strays, after = 0, 0, 0
+        missing, strays, after = 0, 0, BELOW_ALL
         try:
             while numbers := await self._checks.marked(generation, after=after, limit=PAGE):
                 after = numbers[-1]

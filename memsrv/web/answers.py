@@ -65,17 +65,18 @@ class ImportOut(BaseModel):
 
 
 class RecallOut(BaseModel):
-    """A recalled piece of a message."""
+    """A recalled piece of a message, or a passage of a summary."""
 
-    message_id: str
-    position: int
+    message_id: str | None = Field(description="null: it is a passage of a summary.")
+    position: int | None
+    summary_version: int | None = Field(description="The version that said it first; sent_at is when that was made.")
     session: str
     role: str
     name: str | None
     sent_at: str
     score: float | None = Field(description="Cosine similarity; null while its vector or the embedder is missing.")
     signals: dict[str, float] = Field(
-        description="What was added up to its rank: words, dense, around (neighbours), speaker, time, role, asks."
+        description="What was added up to its rank: words, dense, around (neighbours), speaker, time, role, asks; or relevance."
     )
     text: str
 
@@ -312,7 +313,7 @@ class RebuildingOut(BaseModel):
     """How far a rebuild of the index is."""
 
     running: bool
-    messages: int = Field(description="That there are to index.")
+    messages: int = Field(description="That there are to index; passages of summaries count as messages.")
     left: int = Field(description="That the generation that is filled misses still.")
     generation: int | None = Field(description="The one that is filled; null while the index is not open.")
     answers: int | None = Field(description="The one that is searched.")

@@ -129,6 +129,16 @@ async def test_only_sessions_of_the_scope_are_seen(index: ChromaVectors) -> None
     assert set(await found(index, scope(1, 3), rows(1)[0], limit=40)) == {i for i in range(40) if i % 4 in (1, 3)}
 
 
+async def test_passages_are_searched_apart_from_messages_by_negated_numbers(index: ChromaVectors) -> None:
+    vectors = rows(4)
+    await index.put([chunk(1), chunk(2), chunk(-1, session=-1), chunk(-2, session=-2)], vectors)
+    assert set(await found(index, scope(1), vectors[2], also=[1, -1])) == {1, 2}
+    assert await found(index, scope(1).of_passages(), vectors[0], also=[1, -1]) == [-1]
+    await index.remove([-1])
+    assert await found(index, scope(1).of_passages(), vectors[2]) == []
+    assert set(await found(index, scope(1), vectors[2])) == {1, 2}
+
+
 async def test_a_session_of_another_tenant_is_not_seen(index: ChromaVectors) -> None:
     await index.put([chunk(1, tenant="a"), chunk(2, session=2, tenant="b")], rows(2))
     assert await found(index, scope(1, 2, tenant="b"), rows(2)[0], also=[1, 2]) == [2]

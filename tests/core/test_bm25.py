@@ -88,5 +88,5 @@ def test_following_a_term_slot_by_slot_is_as_good_as_spreading_it_over_the_row(p
     for length in (61 + 2 * gap, 61 * bm25.RARE + 2 * gap):
         scores, whole = np.ones(length, np.float32), np.zeros(length, np.float32)
         whole[slots] = values
-        bm25.add_spread(scores, slots, values)
-        np.testing.assert_allclose(scores, 1 + bm25.spread(whole), rtol=1e-6)
+        bm25.add_spread(scores, slots, values, bm25.OFFSETS)
+        np.testing.assert_allclose(scores, 1 + bm25.spread(whole, bm25.OFFSETS), rtol=1e-6)

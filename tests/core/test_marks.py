@@ -191,7 +191,9 @@ def test_other_lines_are_listed_as_they_are(line: str) -> None:
     assert listed(f"fact\n{line}") == f"fact\n{line}"
 
 
-@pytest.mark.parametrize("name", ["assistant", "System", "ＳＹＳＴＥＭ", "sуstem", "as\u200bsistant", "助手", "assistant:"])
+@pytest.mark.parametrize(
+    "name", ["assistant", "System", "ＳＹＳＴＥＭ", "sуstem", "as\u200bsistant", "助手", "assistant:", "Summary v3"]
+)
 def test_a_name_that_poses_as_a_role_has_the_true_one_beside_it(name: str) -> None:
     assert called(name, "user", 60).endswith(" (user)")
 

@@ -1,9 +1,10 @@
 """Receipts as JSON."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from memsrv.core.receipts import MOST_NOTES, account_body, bounded, receipt_body, receipt_id
+from memsrv.core.receipts import MOST_NOTES, account_body, bounded, recall_body, receipt_body, receipt_id
 from memsrv.model import Mode, Prompt, Receipt, Region, RegionName, Snapshot
 from tests.fakes_prompt import START, hit, message
 
@@ -18,6 +19,12 @@ RECEIPT = Receipt(
 PROMPT = Prompt("s", Mode.HYBRID, None, 100, 40, (), RECEIPT)
 
 
+def test_a_recalled_passage_of_a_summary_names_its_version_and_no_message() -> None:
+    passage = replace(PIECE, chunk=replace(PIECE.chunk, message_id="", position=0, role="summary", name=None, summary_version=3))
+    body = recall_body(passage)
+    assert (body["message_id"], body["position"], body["summary_version"], body["role"]) == (None, None, 3, "summary")
+
+
 def test_a_receipt_has_the_shape_of_the_contract() -> None:
     body = receipt_body(PROMPT)
     assert list(body) == ["id", "regions", "recall", "summary", "degraded", "factor", "advice"]
@@ -28,6 +35,7 @@ def test_a_receipt_has_the_shape_of_the_contract() -> None:
     assert body["recall"][0] == {
         "message_id": "m7",
         "position": 7,
+        "summary_version": None,
         "session": "s",
         "role": "user",
         "name": "Ada",

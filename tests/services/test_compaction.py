@@ -240,7 +240,7 @@ async def test_a_store_that_is_out_of_reach_is_tried_again_later(tmp_path: Path)
 
     writer = SummaryWriter(house.listing, trusting, LetterCounter())
     parts = (house.transcript, house.sessions, Flaky(house.database), house.compactions, writer, LetterCounter(), LONG)
-    house.compaction = Compaction(*parts, store_retry_s=0.02)
+    house.compaction = Compaction(*parts, terms=str.split, wake_indexer=lambda: None, store_retry_s=0.02)
     house.compaction.start()
     await house.say(14)
     assert len(await house.until_made()) == 1

@@ -57,7 +57,7 @@ async def test_a_rebuild_ends_with_another_generation_that_answers_as_before(hou
         while (now := (await http.get("/reindex")).json())["running"]:
             during = (await http.get("/context/s/recall", params=asked)).json()
             assert (len(during["recall"]), during["degraded"]) == (3, [])
-    assert (now["left"], now["messages"]) == (0, 8)
+    assert (now["left"], now["messages"]) == (0, 9)  # one is a passage of the summary
     assert now["answers"] == now["generation"] > before["answers"]
     assert (await http.get("/context/s/recall", params=asked)).json()["recall"] == found
 
@@ -68,10 +68,30 @@ async def test_a_sound_store_verifies(house):
     assert await wrong(http) == {}
 
 
+async def test_a_receipt_of_a_passage_has_its_source(house):
+    folder, http = house
+    prompt = await http.get("/context/s/prompt", params={"query": "What did we settle last time?", "mode": "retrieval"})
+    assert any(hit["summary_version"] for hit in prompt.json()["receipt"]["recall"])
+    async with asyncio.timeout(30):
+        while not quoted_passages(folder):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert await wrong(http) == {}
+
+
+def quoted_passages(folder):
+    """How often receipts quote a passage."""
+    with sqlite3.connect(folder / "memsrv.sqlite3") as database:
+        (count,) = database.execute("SELECT count(*) FROM receipt_sources WHERE message_number < 0").fetchone()
+    database.close()
+    return count
+
+
 BROKEN = {
     "a piece of a text": ("UPDATE chunks SET text = 'other' WHERE number = 3", "messages_with_other_chunks"),
     "search terms": ("UPDATE chunks SET terms = '' WHERE number = 3", "messages_with_other_chunks"),
     "a mark without its vector": ("UPDATE chunks SET number = 900 WHERE number = 3", "chunks_without_their_vector"),
+    "a passage's mark without its vector": ("UPDATE passages SET number = 900", "chunks_without_their_vector"),
+    "a passage of no summary": ("UPDATE passages SET version = 99", "passages_without_their_summary"),
     "a mark before its chunk": ("UPDATE chunks SET generation = 0 WHERE number = 3", "messages_marked_before_their_chunks"),
     "a summary of what was not said": ("UPDATE snapshots SET covers_upto = 99", "unsound_summaries"),
     "a receipt of what is gone": (

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0007"
-down_revision = "0003"
+down_revision = "0005"
 
 Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 NEWEST = "SELECT max(number) FROM generations"
@@ -46,4 +46,4 @@ def fill_positions(connection: sa.Connection) -> None:
 
 def downgrade() -> None:
     """A step back would lose what was recorded."""
-    raise NotImplementedError("there is no way back to 0003")
+    raise NotImplementedError("there is no way back to 0005")
