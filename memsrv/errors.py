@@ -278,9 +278,11 @@ class SummarizerDown(MemsrvError):
     hint = "Try again in a moment: every message is still there. /metrics counts what was refused, and why."
     retry_after_s: int = 5
 
-    def __init__(self, message: str, hint: str | None = None, *, too_long: bool = False):
+    def __init__(self, message: str, hint: str | None = None, *, too_long: bool = False, nothing_holds: bool = False):
         super().__init__(message, hint)
         self.too_long = too_long
+        self.nothing_holds = nothing_holds
+        """Every summarizer answered, and no answer held."""
 
 
 class UpstreamDown(MemsrvError):

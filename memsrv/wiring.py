@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -54,6 +54,7 @@ from memsrv.services.access import Access
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.compaction import Compaction
+from memsrv.services.deriving import Deriver
 from memsrv.services.gates import Gates
 from memsrv.services.handoff import Handoffs
 from memsrv.services.importing import Importing
@@ -74,6 +75,8 @@ from memsrv.settings import Settings, default_upstream, endpoints
 
 MB = 2**20
 KEYS_WAIT_S = 10
+Part = TypeVar("Part", Compaction, Retention, Warming)
+
 VECTOR_BYTES = 2048
 """About what a chunk's vector takes in the cache."""
 
@@ -195,7 +198,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     known = endpoints(settings)
     windows = model_windows(settings, known, stack)
     usual = replace(defaults(settings), windows=windows)
-    gates, switches, compactions = Gates(), SqlSwitches(database), SqlCompactions(database)
+    gates = Gates(most_waiting=settings.max_waiting_writes)
+    switches, compactions = SqlSwitches(database), SqlCompactions(database)
     builtin: Summarizer = ExtractiveSummarizer(count=lambda text: counter.count(text, None))
     if faults:
         builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
@@ -205,21 +209,26 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     chat: Summarizer = ChatSummarizer(models, count=lambda text: counter.count(text, None))
     if faults:
         chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
-    events = EventSummarizer(count=lambda text: counter.count(text, None))
-    writer = SummaryWriter(builtin, guard_by(analyzer.terms), counter, providers=chat, events=events)
+    writer = SummaryWriter(
+        builtin,
+        guard_by(analyzer.terms),
+        counter,
+        providers=chat,
+        events=EventSummarizer(count=lambda text: counter.count(text, None)),
+    )
     stores = (transcript, sessions, snapshots, compactions)
-    compaction = Compaction(*stores, writer, counter, usual, terms=analyzer.terms, wake_indexer=indexer.notify)
-    begin(compaction, stack)
+    deriver = Deriver(*stores, writer, counter, usual, terms=analyzer.terms, wake_indexer=indexer.notify)
+    compaction = begun(Compaction(deriver, sessions, compactions), stack)
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
     writes = Pressure(settings.max_waiting_writes, "writes")
     ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, pressure=writes)
-    begin(Retention(transcript, sessions, ingest, days=settings.retention_days), stack)
+    begun(Retention(transcript, sessions, ingest, days=settings.retention_days), stack)
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
-    begin(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
+    begun(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator)
     return Runtime(
@@ -251,10 +260,11 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     )
 
 
-def begin(part: Compaction | Retention | Warming, stack: AsyncExitStack) -> None:
+def begun(part: Part, stack: AsyncExitStack) -> Part:
     """Let it work in the background until the parts are closed."""
     part.start()
     stack.push_async_callback(part.close)
+    return part
 
 
 def access_for(settings: Settings) -> Access:

@@ -16,7 +16,7 @@ def snapshot(text: str, covers_upto: int, *, base: int = 0, rewrites: int = 0) -
 
 class Listing:
     """A summarizer that tells everything, a line for each message. `fail` is asked before each call and may raise; `gate`, if
-    there is one, is waited for."""
+    there is one, is waited for; while it is `blank` it tells nothing."""
 
     def __init__(self, name: str = "listing"):
         self.name = name
@@ -24,6 +24,7 @@ class Listing:
         self.running = self.most_running = 0
         self.fail: Callable[[Task], None] = lambda task: None
         self.gate: asyncio.Event | None = None
+        self.blank = False
 
     async def summarise(self, task: Task) -> Summary:
         self.tasks.append(task)
@@ -36,6 +37,8 @@ class Listing:
             self.fail(task)
         finally:
             self.running -= 1
+        if self.blank:
+            return Summary((), task.language)
         before = task.previous.lines if task.previous else ()
         said = tuple(Line(Heading.FACTS, source.text, source.position, source.sent_at) for source in task.said)
         return Summary((*before, *said), task.language)

@@ -13,6 +13,7 @@ from memsrv.core.policy import Defaults
 from memsrv.core.summary import Count, Summary, Task
 from memsrv.model import NewMessage, SessionKey, Snapshot
 from memsrv.services.compaction import Compaction
+from memsrv.services.deriving import Deriver
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import Listing
@@ -43,7 +44,8 @@ class House:
         self.snapshots, self.compactions = SqlSnapshots(self.database), SqlCompactions(self.database)
         writer = SummaryWriter(self.listing, trusting, LetterCounter())
         parts = (self.transcript, self.sessions, self.snapshots, self.compactions, writer, LetterCounter(), self.defaults)
-        self.compaction = Compaction(*parts, terms=str.split, wake_indexer=lambda: None, tries=self.tries)
+        self.deriver = Deriver(*parts, terms=str.split, wake_indexer=lambda: None)
+        self.compaction = Compaction(self.deriver, self.sessions, self.compactions, tries=self.tries)
         if start:
             self.compaction.start()
         return self

@@ -10,9 +10,12 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import regex
 
 from memsrv.core.chunking import spans
 from memsrv.core.content import call_lines
@@ -76,10 +79,17 @@ class Ground:
 def due(ground: Ground, policy: Policy, sizes: Sizes, *, stale_upto: int = 0) -> Plan | None:
     """What must leave now: by the policy's trigger, by the window's share, or because it had been covered before an edit."""
     plan = by_trigger(ground, policy, sizes) or crowded(ground, policy, sizes)
-    again = min(stale_upto, ground.last_position)
-    if again > (plan.upto if plan else 0) and any(message.position <= again for message in ground.messages):
-        return Plan(again, Trigger.STALE)
-    return plan
+    again = derived_again(ground, stale_upto)
+    return again if again and again.upto > (plan.upto if plan else 0) else plan
+
+
+def derived_again(ground: Ground, stale_upto: int) -> Plan | None:
+    """What had been covered, up to where that ended; where more follows that is not read yet, up to the last place for a cut."""
+    if not any(message.position <= stale_upto for message in ground.messages):
+        return None
+    if ground.more and stale_upto > ground.last_position:
+        return planned(ground, 1, Trigger.STALE) or within_newest(ground, 0, 0, lambda unit: len(unit.messages), Trigger.STALE)
+    return Plan(min(stale_upto, ground.last_position), Trigger.STALE)
 
 
 def by_trigger(ground: Ground, policy: Policy, sizes: Sizes) -> Plan | None:
@@ -264,6 +274,25 @@ def source_of(message: Message) -> Source:
     calls = (line[:CALL_CHARS] for line in call_lines(sent) if line)
     said = "\n".join(piece for piece in (text, *(f"[called {line}]" for line in calls)) if piece)
     return Source(message.position, message.role, message.name or message.role, message.sent_at, said)
+
+
+WORD = regex.compile(r"[\p{L}\p{N}--\p{Han}]+|\p{Han}", regex.V1)
+MOST_MUTE_CHARS = 16
+MOST_MUTE_LETTERS = 2
+"""A long word of so few letters ("hahahaha...") is none."""
+
+
+def tells(source: Source) -> bool:
+    """Whether a message says anything: two different words, or one that is not said over and over. A sign or two may be an
+    answer, so what is short is taken to tell."""
+    if len(source.text) <= MOST_MUTE_CHARS:
+        return True
+    words = Counter[str]()
+    for found in WORD.finditer(source.text):
+        words[found[0].casefold()] += 1
+        if len(words) > 1:
+            return True
+    return any(times == 1 and len(set(word)) > MOST_MUTE_LETTERS for word, times in words.items())
 
 
 def spoken_of(pins: Sequence[str], said: Sequence[Source]) -> list[str]:

@@ -2,8 +2,8 @@
 
 (1) What is due follows from the transcript and the newest sound snapshot alone, so a restart finds it again; nothing is kept
     in memory that could be lost. One compaction works on a session at a time, and few at once in all.
-(2) A snapshot is stored only on the ground that it was made on (`Snapshots.add`); else the ground is looked at anew. So an
-    append leads to one compaction at most, and an edit or delete in the midst of one spoils it and leads to the next.
+(2) An append leads to one compaction at most. An edit or delete in the midst of one spoils it and leads to the next, after a
+    wait that doubles each time.
 (3) A compaction that fails leaves all as it was. It is tried again, each time after twice the wait, up to `tries` times; then
     the next message after the wait tries once more. A try is noted before it begins, for what kills the server too.
 (4) No request waits for the background; only a prompt that would not fit its model waits, for a moment.
@@ -11,108 +11,66 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
 
 from memsrv.core import compacting
+from memsrv.core.calm import Calm, calm_at
 from memsrv.core.compacting import Ground, Plan
-from memsrv.core.passages import passages_of
-from memsrv.core.policy import Defaults, Policy, resolve
+from memsrv.core.policy import Policy
 from memsrv.core.sizes import Sizes
-from memsrv.core.summary import Heading, Line, Summary
 from memsrv.errors import MemsrvError, SessionNotFound, SummaryConflict
-from memsrv.model import Message, NewMessage, NewPassage, NewSnapshot, Session, SessionKey, Snapshot, Trigger
-from memsrv.ports import Compactions, Sessions, Snapshots, TokenCounter, Transcript
-from memsrv.services.writing import SummaryWriter, Written
+from memsrv.model import NewMessage, Session, SessionKey, Snapshot, Trigger
+from memsrv.ports import Compactions, Sessions
+from memsrv.services.deriving import Choose, Deriver
 
 PAGE = 500
-MOST_MESSAGES = 2_000
-"""What one compaction looks at; a longer backlog is taken in several."""
 CALM_SESSIONS = 10_000
 CONFLICTS = 5
 """So often the ground may change under a compaction that was asked for."""
+CONFLICT_WAIT_S = 0.05
+LONGEST_CONFLICT_WAIT_S = 30.0
 BUSY_RETRY_S = 0.2
 ROOM_WAIT_S = 2.0
 """How long a prompt waits for the compaction that would make it fit."""
 
 log = structlog.get_logger()
 
-Choose = Callable[[Ground, Policy, Sizes], Plan | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Calm:
-    """What may still be added to a session before anything can be due, so that most appends need no look at the transcript."""
-
-    settings: Mapping[str, Any]
-    rewrites: int
-    last_position: int
-    messages_left: int
-    tokens_left: int
-
-    def after(self, session: Session, added: Sequence[NewMessage]) -> "Calm | None":
-        """What is left after an append, or None if a look is due: also if anything else happened meanwhile."""
-        created = session.last_position - self.last_position
-        if (session.rewrites, session.settings) != (self.rewrites, self.settings) or not 0 <= created <= len(added):
-            return None
-        tokens = sum(compacting.payload_bound(message.payload) for message in added)
-        left = replace(
-            self,
-            last_position=session.last_position,
-            messages_left=self.messages_left - created,
-            tokens_left=self.tokens_left - tokens,
-        )
-        return left if left.messages_left >= 0 and left.tokens_left >= 0 else None
-
-
-def calm_at(session: Session, policy: Policy, ground: Ground) -> Calm:
-    """How calm a session is that holds this beside its summary."""
-    most = compacting.certainly_within(policy)
-    used = sum(compacting.payload_bound(message.payload) for message in ground.messages)
-    last = max(ground.last_position, session.last_position)
-    return Calm(session.settings, session.rewrites, last, most.messages - len(ground.messages), most.tokens - used)
-
 
 class Compaction:
-    """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3); `terms`: the search
-    terms of a text, for the passages of summaries, which `wake_indexer` then sees to;
-    `store_retry_s`: how long a store that is out of reach is left alone. `counted` are the
-    compactions since the start by (summarizer, trigger, outcome); outcomes are `made`, `failed` and `outdated`."""
+    """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3);
+    `store_retry_s`: how long a store that is out of reach is left alone."""
 
     def __init__(
         self,
-        transcript: Transcript,
+        deriver: Deriver,
         sessions: Sessions,
-        snapshots: Snapshots,
         compactions: Compactions,
-        writer: SummaryWriter,
-        counter: TokenCounter,
-        defaults: Defaults,
         *,
-        terms: Callable[[str], Sequence[str]],
-        wake_indexer: Callable[[], None],
         workers: int = 2,
         tries: int = 5,
         store_retry_s: float = 5.0,
     ):
-        self.counted: Counter[tuple[str, str, str]] = Counter()
-        self._transcript, self._sessions, self._snapshots, self._compactions = transcript, sessions, snapshots, compactions
-        self._writer, self._counter, self._defaults = writer, counter, defaults
-        self._terms, self._wake_indexer = terms, wake_indexer
+        self._deriver, self._sessions, self._compactions = deriver, sessions, compactions
         self._workers, self._tries, self._store_retry_s = workers, tries, store_retry_s
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
         self._later: dict[SessionKey, asyncio.TimerHandle] = {}
+        self._conflicts: Counter[SessionKey] = Counter()
         self._calm: dict[int, Calm] = {}
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._rooms: dict[SessionKey, asyncio.Task[Snapshot | None]] = {}
         self._working = 0
         self._closing = False
+
+    @property
+    def counted(self) -> Counter[tuple[str, str, str]]:
+        """See `Deriver.counted`."""
+        return self._deriver.counted
 
     def start(self) -> None:
         """Begin to work in the background, with what the sessions that are there have waiting."""
@@ -132,8 +90,8 @@ class Compaction:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is being done; what waits for its next try does not count."""
-        return not self._queued and not self._working
+        """Whether nothing waits and nothing is being done; what waits for its next try after a failure does not count."""
+        return not (self._queued or self._working or self._conflicts.keys() & self._later.keys())
 
     async def close(self, grace_s: float = 3.0) -> None:
         """Let what is in hand end, or break it off after `grace_s`; it is found again at the next start."""
@@ -151,7 +109,7 @@ class Compaction:
 
     def policy(self, session: Session) -> Policy:
         """What holds for a session."""
-        return resolve(self._defaults, session.settings)
+        return self._deriver.policy(session)
 
     # --- on request -------------------------------------------------------------------------------------------------
 
@@ -167,21 +125,19 @@ class Compaction:
 
     async def leave(self, key: SessionKey, after: Policy) -> Snapshot | None:
         """Summarise what would leave the prompt under another policy; as `compact`."""
-
-        def choose(ground: Ground, policy: Policy, sizes: Sizes) -> Plan | None:
-            return compacting.switching(ground, after, sizes)
-
         async with self._lock(key):
-            return await self._cover_all(key, choose)
+            return await self._cover_all(key, leaving(after))
+
+    async def would_leave(self, key: SessionKey, after: Policy) -> bool:
+        """Whether anything would leave the prompt under another policy. Raises SessionNotFound."""
+        return (await self._deriver.look(key, leaving(after))).plan is not None
 
     async def restore(self, key: SessionKey, version: int) -> Snapshot:
         """Make a version the newest again. Raises SessionNotFound, SummaryNotFound and SummaryStale."""
         async with self._lock(key):
             session = await self._sessions.find(key)
-            restored = await self._snapshots.restore(session.number, version)
+            restored = await self._deriver.restore(session, version)
         self._calm.pop(session.number, None)  # its window holds more now
-        self._count(restored.made_by, Trigger.RESTORE, "made")
-        log.info("summary restored", session=session.number, version=restored.version, was=version)
         return restored
 
     async def make_room(self, session: Session, policy: Policy) -> bool:
@@ -202,23 +158,30 @@ class Compaction:
 
     async def _make_room(self, key: SessionKey, choose: Choose) -> Snapshot | None:
         async with self._lock(key):
-            return await self._tried(key, choose)
+            return await self._tried(key, self._room_made(key, choose))
+
+    async def _room_made(self, key: SessionKey, choose: Choose) -> Snapshot | None:
+        look = await self._deriver.look(key, choose)
+        return await self._deriver.derive(look, noted=True) if look.plan else None
 
     async def _cover_all(self, key: SessionKey, choose: Choose) -> Snapshot | None:
         """Cover what is chosen, in as many snapshots as it takes."""
         made: Snapshot | None = None
         conflicts = 0
         while True:
+            look = await self._deriver.look(key, choose)
+            if look.plan is None:
+                return made
             try:
-                done = await self._cover(key, choose)
+                made = await self._deriver.derive(look)
             except SummaryConflict:
                 conflicts += 1
                 if conflicts == CONFLICTS:
                     raise
+                await asyncio.sleep(CONFLICT_WAIT_S * 2**conflicts)
                 continue
-            if done is None:
+            if not look.ground.more:  # what came since is not waited for: it may come all the time
                 return made
-            made = done
 
     # --- in the background ------------------------------------------------------------------------------------------
 
@@ -269,6 +232,7 @@ class Compaction:
             async with lock:
                 made = await self._do_due(key)
         except SessionNotFound:
+            self._conflicts.pop(key, None)
             return
         except MemsrvError:  # the store is out of reach
             self._put_later(key, self._store_retry_s)
@@ -293,31 +257,34 @@ class Compaction:
             if standing.failures < self._tries:
                 self._put_later(key, standing.wait_s)
             return None
-
-        def choose(ground: Ground, policy: Policy, sizes: Sizes) -> Plan | None:
-            plan = compacting.due(ground, policy, sizes, stale_upto=standing.stale_upto)
-            if plan is None and not ground.more:
-                self._keep_calm(session.number, calm_at(session, policy, ground))
-            return plan
-
-        made = await self._tried(key, choose)
-        if made is None and standing.failures:
-            now = await self._compactions.standing(session.number)
-            if now is not None and now.failures == standing.failures:  # nothing was due after all
+        stale_upto = standing.stale_upto
+        look = await self._deriver.look(key, lambda *of: compacting.due(*of, stale_upto=stale_upto))
+        if look.plan is None:
+            self._conflicts.pop(key, None)
+            self._keep_calm(session.number, calm_at(look.session, look.policy, look.ground))
+            if standing.failures:  # nothing was due after all
                 await self._compactions.settled(session.number)
-        return made
+            return None
+        last_try = standing.failures + 1 >= self._tries
+        return await self._tried(key, self._deriver.derive(look, noted=True, last_try=last_try))
 
-    async def _tried(self, key: SessionKey, choose: Choose) -> Snapshot | None:
-        """Cover what is chosen, with a note of the try; None also if it failed, which is then seen to."""
+    async def _tried(self, key: SessionKey, work: Coroutine[Any, Any, Snapshot | None]) -> Snapshot | None:
+        """What comes of the work; None also if it failed, which is then seen to."""
         try:
-            return await self._cover(key, choose, noted=True)
+            made = await work
         except SummaryConflict:
-            self._put(key)
+            self._conflicts[key] += 1
+            self._put_later(key, min(CONFLICT_WAIT_S * 2.0 ** min(self._conflicts[key], 20), LONGEST_CONFLICT_WAIT_S))
+            return None
         except SessionNotFound:
-            pass
+            self._conflicts.pop(key, None)
+            return None
         except Exception as error:  # noqa: BLE001 - the loop outlives any failure
+            self._conflicts.pop(key, None)
             await self._note_failure(key, error)
-        return None
+            return None
+        self._conflicts.pop(key, None)
+        return made
 
     async def _note_failure(self, key: SessionKey, error: Exception) -> None:
         why = error.message if isinstance(error, MemsrvError) else type(error).__name__
@@ -333,92 +300,17 @@ class Compaction:
         elif standing.failures < self._tries:
             self._put_later(key, standing.wait_s)
 
-    # --- the work itself --------------------------------------------------------------------------------------------
-
-    async def _cover(self, key: SessionKey, choose: Choose, *, noted: bool = False) -> Snapshot | None:
-        """One new snapshot of what is chosen to leave; None if nothing is."""
-        session = await self._sessions.find(key)  # first: its `rewrites` vouch for all that is read after it
-        policy = self.policy(session)
-        sizes = Sizes(lambda text: self._counter.count(text, policy.model))
-        base = await self._snapshots.latest(session.number)
-        ground = await self._ground(session, policy, base.covers_upto if base else 0)
-        plan = await asyncio.to_thread(choose, ground, policy, sizes)
-        said = await asyncio.to_thread(compacting.sources, ground, plan.upto) if plan else []
-        if plan is None or not said:
-            return None
-        if noted:
-            await self._compactions.begin(session.number)
-        pins = [pin.text for pin in await self._sessions.pins(session.number)]
-        keep = await asyncio.to_thread(compacting.spoken_of, pins, said)
-        try:
-            written = await self._writer.write(summary_in(base), said, keep=keep, policy=policy)
-        except MemsrvError:
-            self._count("", plan.reason, "failed")
-            raise
-        try:
-            return await self._store(session, base, ground, plan, written)
-        except SummaryConflict:
-            self._count(written.made_by, plan.reason, "outdated")
-            if noted:
-                await self._compactions.settled(session.number)
-            raise
-
-    async def _store(self, session: Session, base: Snapshot | None, ground: Ground, plan: Plan, written: Written) -> Snapshot:
-        new = NewSnapshot(
-            base=base.version if base else 0,
-            covers_from=ground.messages[0].position,
-            covers_upto=plan.upto,
-            summary=written.summary,
-            text=written.text,
-            made_by=written.made_by,
-            reason=plan.reason,
-            rewrites=session.rewrites,
-            findings=written.findings,
-            passages=await asyncio.to_thread(self._passages, written.summary, summary_in(base)),
-        )
-        snapshot = await self._snapshots.add(session.number, new)
-        self._count(snapshot.made_by, plan.reason, "made")
-        self._wake_indexer()
-        log.info(
-            "compacted",
-            session=session.number,
-            version=snapshot.version,
-            covers_upto=snapshot.covers_upto,
-            made_by=snapshot.made_by,
-            reason=plan.reason.value,
-            findings=len(written.findings),
-        )
-        return snapshot
-
-    def _passages(self, summary: Summary, before: Summary | None) -> tuple[NewPassage, ...]:
-        """What is said anew, in pieces that can be recalled."""
-        return tuple(NewPassage(text, tuple(self._terms(text))) for text in passages_of(summary, before))
-
-    async def _ground(self, session: Session, policy: Policy, covered_upto: int) -> Ground:
-        """The oldest messages that no summary covers."""
-        opens = covered_upto == 0 and not policy.holds_events
-        read: list[Message] = []
-        while len(read) < MOST_MESSAGES:
-            after = read[-1].position if read else covered_upto
-            page: Sequence[Message] = await self._transcript.messages(session.number, after=after, limit=PAGE)
-            read += page
-            if len(page) < PAGE:
-                return Ground(read, policy.max_tool_bytes, opens)
-        return Ground(read, policy.max_tool_bytes, opens, more=True)
-
     def _lock(self, key: SessionKey) -> asyncio.Lock:
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    def _count(self, made_by: str, reason: Trigger, outcome: str) -> None:
-        self.counted[made_by, reason.value, outcome] += 1
 
+def leaving(after: Policy) -> Choose:
+    """Chooses what leaves the prompt when another policy comes into force."""
 
-def summary_in(snapshot: Snapshot | None) -> Summary | None:
-    """What a snapshot says, line by line; one from before lines were kept is taken as facts."""
-    if snapshot is None or snapshot.summary is not None:
-        return snapshot.summary if snapshot else None
-    lines = (text.strip(" -•") for text in snapshot.text.splitlines())
-    return Summary(tuple(Line(Heading.FACTS, text) for text in lines if text))
+    def choose(ground: Ground, policy: Policy, sizes: Sizes) -> Plan | None:
+        return compacting.switching(ground, after, sizes)
+
+    return choose

@@ -24,7 +24,8 @@ from memsrv.core.summary import Line, Source, Summary
 from memsrv.errors import BadRequest, MemsrvError, PinNotFound, SummaryConflict
 from memsrv.model import Meta, Session, SessionKey, Snapshot
 from memsrv.ports import Sessions, Snapshots, TokenCounter, Transcript
-from memsrv.services.compaction import Compaction, summary_in
+from memsrv.services.compaction import Compaction
+from memsrv.services.deriving import summary_in
 from memsrv.services.writing import SummaryWriter
 
 MOST_MESSAGES = 100

@@ -5,6 +5,7 @@
 (3) The session's summarizer goes first; when it fails, or the guard refuses what it wrote, the built-in one takes its place.
 (4) Log events are counted, in one part whatever their length, and not guarded: no source says how many there are.
 (5) If no summary of a part holds, none is answered: half a summary would cover what it does not tell.
+(6) A message in which nothing is said (no word, or one over and over) is shown to no summarizer, and the findings name it.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from memsrv.core import compacting
 from memsrv.core.asking import language_of
 from memsrv.core.check import check
 from memsrv.core.claims import Terms
@@ -70,6 +72,8 @@ class SummaryWriter:
         def count(text: str) -> int:
             return self._counter.count(text, policy.model)
 
+        findings: list[Finding] = []
+        said = self._telling(said, policy, findings)
         talk = [source.text for source in said if source.role != "tool"]
         language = await asyncio.to_thread(language_of, talk) if talk or not previous else previous.language
         summarizers = self._summarizers(policy)
@@ -77,7 +81,6 @@ class SummaryWriter:
         if summarizers[0] is self._events:
             limit = sys.maxsize
         waiting = list(await asyncio.to_thread(lambda: list(parts(said, limit, count))))[::-1]
-        findings: list[Finding] = []
         made_by = ""
         while waiting:
             part = waiting.pop()
@@ -88,8 +91,17 @@ class SummaryWriter:
                 if not error.too_long or len(part) < 2:
                     raise
                 waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
-        assert previous is not None, "there was something to fold"
-        return Written(previous, rendered(previous), made_by, tuple(findings[:MOST_FINDINGS]))
+        kept = previous or Summary((), language)
+        return Written(kept, rendered(kept), made_by or self._builtin.name, tuple(findings[:MOST_FINDINGS]))
+
+    def _telling(self, said: Sequence[Source], policy: Policy, findings: list[Finding]) -> list[Source]:
+        """The messages that say anything; see (6). Events are counted whatever they say."""
+        if policy.holds_events:
+            return list(said)
+        mute = [source for source in said if not compacting.tells(source)]
+        if mute:
+            self._note(findings, self._builtin, passed_over(mute, "nothing is said in it"))
+        return [source for source in said if source not in mute]
 
     def _summarizers(self, policy: Policy) -> tuple[Summarizer, ...]:
         own = self._events if self._events and policy.holds_events else self._builtin
@@ -101,12 +113,12 @@ class SummaryWriter:
         self, task: Task, summarizers: Sequence[Summarizer], count: Count, findings: list[Finding]
     ) -> tuple[Summary, str]:
         """One part folded in, by the first summarizer whose summary holds."""
-        too_long = False
+        too_long, answered = False, True
         for summarizer in summarizers:
             try:
                 summary = await summarizer.summarise(task)
             except SummarizerDown as error:
-                too_long = too_long or error.too_long
+                too_long, answered = too_long or error.too_long, False
                 self._note(findings, summarizer, {"kind": "down", "text": error.message})
                 continue
             checked = await self._checked(summarizer, summary, task, count, findings)
@@ -118,7 +130,7 @@ class SummaryWriter:
             if checked is not None:
                 return checked, summarizer.name
             self._note(findings, summarizer, {"kind": "refused"})
-        raise SummarizerDown("No summary was made that holds.", too_long=too_long)
+        raise SummarizerDown("No summary was made that holds.", too_long=too_long, nothing_holds=answered)
 
     async def _checked(
         self, summarizer: Summarizer, summary: Summary, task: Task, count: Count, findings: list[Finding]
@@ -136,6 +148,11 @@ class SummaryWriter:
     def _note(self, findings: list[Finding], summarizer: Summarizer, finding: Finding) -> None:
         self.counted[str(finding["kind"])] += 1
         findings.append({**finding, "made_by": summarizer.name})
+
+
+def passed_over(said: Sequence[Source], why: str) -> Finding:
+    """The finding that names messages which no summary tells of."""
+    return {"kind": "passed_over", "line": "", "positions": [source.position for source in said][:MOST_FINDINGS], "detail": why}
 
 
 def guard_by(terms: Terms) -> Guard:

@@ -41,6 +41,10 @@ def chat(turns: int, text: str = "words") -> list[Message]:
     return [message(at, {"role": role, "content": f"{text} {at}"}) for at, role in enumerate(roles, 1)]
 
 
+def chat_payloads(turns: int) -> list[Mapping[str, Any]]:
+    return [one.payload for one in chat(turns)]
+
+
 def ground(messages: Sequence[Message], *, opens: bool = True, more: bool = False) -> Ground:
     return Ground(messages, 10_000, opens, more)
 
@@ -194,6 +198,20 @@ def test_what_was_covered_before_an_edit_is_covered_again() -> None:
     assert due(ground(chat(3)), policy(), Sizes(letters), stale_upto=4) == Plan(4, Trigger.STALE)
     assert due(ground(chat(10)), policy(), Sizes(letters), stale_upto=4) == Plan(12, Trigger.MESSAGES)
     assert due(ground(chat(3)[4:]), policy(), Sizes(letters), stale_upto=4) is None
+
+
+def test_what_is_covered_again_in_steps_is_cut_at_a_turn_too() -> None:
+    wide = policy(summary={"trigger": {"type": "tokens", "value": 10**9}}, window={"size": 100, "keep": 100})
+    page = said(
+        *chat_payloads(2), {"role": "user", "content": "go"}, *({"role": "assistant", "content": f"{n}"} for n in range(5))
+    )
+    assert due(ground(page, more=True), wide, Sizes(letters), stale_upto=30) == Plan(4, Trigger.STALE)
+    assert due(ground(page), wide, Sizes(letters), stale_upto=30) == Plan(10, Trigger.STALE)
+
+
+def test_a_turn_that_is_longer_than_a_step_is_cut_between_units_to_cover_it_again() -> None:
+    page = said({"role": "user", "content": "go"}, *({"role": "assistant", "content": f"{n}"} for n in range(5)))
+    assert due(ground(page, more=True), policy(), Sizes(letters), stale_upto=30) == Plan(5, Trigger.STALE)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from memsrv.core.summary import Summary, Task
 from memsrv.errors import SessionNotFound, StoreDown, SummarizerDown, SummaryConflict, SummaryStale
 from memsrv.model import SessionKey, Snapshot, Stretch, Trigger
 from memsrv.services.compaction import Compaction
+from memsrv.services.deriving import Deriver
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import down
@@ -90,7 +91,7 @@ async def test_a_long_backlog_is_taken_in_several(house: House, tmp_path: Path) 
     await house.say(1)
     made = await house.settled()
     assert [one.base for one in made] == list(range(len(made)))
-    assert 2 <= len(made) <= 4
+    assert len(made) == 11
     assert told(made[-1]) == list(range(1, made[-1].covers_upto + 1))
     assert 5001 - made[-1].covers_upto <= 12
 
@@ -240,7 +241,8 @@ async def test_a_store_that_is_out_of_reach_is_tried_again_later(tmp_path: Path)
 
     writer = SummaryWriter(house.listing, trusting, LetterCounter())
     parts = (house.transcript, house.sessions, Flaky(house.database), house.compactions, writer, LetterCounter(), LONG)
-    house.compaction = Compaction(*parts, terms=str.split, wake_indexer=lambda: None, store_retry_s=0.02)
+    deriver = Deriver(*parts, terms=str.split, wake_indexer=lambda: None)
+    house.compaction = Compaction(deriver, house.sessions, house.compactions, store_retry_s=0.02)
     house.compaction.start()
     await house.say(14)
     assert len(await house.until_made()) == 1
@@ -344,6 +346,57 @@ async def test_a_session_forgotten_while_it_is_summarised_stays_forgotten(house:
     assert await house.snapshots.listing(number, limit=9) == []
     with pytest.raises(SessionNotFound):
         await house.sessions.find(KEY)
+
+
+async def test_an_early_delete_is_derived_again_in_steps(house: House) -> None:
+    for _ in range(13):
+        await house.say(100, notify=False)
+    await house.compaction.compact(KEY, keep=4)
+    await house.transcript.delete(await house.number(), "message3")
+    house.listing.tasks.clear()
+    house.compaction.notify(await house.sessions.find(KEY))
+    await house.settled()
+    assert [len(task.said) <= 500 for task in house.listing.tasks] == [True, True, True]
+    newest = await house.snapshots.latest(await house.number())
+    assert newest is not None
+    assert told(newest) == [n for n in range(1, newest.covers_upto + 1) if n != 3]
+    assert 1300 - newest.covers_upto <= 12
+
+
+# --- what says nothing ------------------------------------------------------------------------------------------------
+
+
+async def test_thousands_of_messages_without_text_do_not_stop_the_summaries(house: House) -> None:
+    for _ in range(3):
+        await house.transcript.append(KEY, [new("", ("user", "assistant")[n % 2]) for n in range(700)])
+    await house.say(20)
+    [made] = await house.settled()
+    assert told(made) == list(range(1, 13))
+    assert made.covers_upto == 2112
+
+
+async def test_what_no_summary_holds_for_is_passed_over_at_the_last_try(tmp_path: Path) -> None:
+    house = await House(tmp_path, tries=2).open()
+    await house.say(14)
+    [good] = await house.settled()
+    house.listing.blank = True
+    await house.say(10)
+    await house.until(lambda: len(house.listing.tasks) == 2)
+    assert await house.settled() == [good]
+    kept = (await house.until_made(2))[-1]
+    assert (kept.text, kept.summary, kept.covers_upto) == (good.text, good.summary, 16)
+    assert [finding["kind"] for finding in kept.findings] == ["passed_over"]
+    assert kept.findings[0]["positions"] == list(range(7, 17))
+    await house.close()
+
+
+async def test_a_summarizer_that_is_down_passes_nothing_over(tmp_path: Path) -> None:
+    house = await House(tmp_path, tries=1).open()
+    house.listing.fail = down
+    await house.say(14)
+    await house.until(lambda: len(house.listing.tasks) == 1)
+    assert await house.settled() == []
+    await house.close()
 
 
 # --- on request -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from memsrv.errors import Busy
 from memsrv.model import SessionKey
 from memsrv.services.gates import Gates
 
@@ -89,3 +90,19 @@ async def test_two_freezings_come_one_after_the_other() -> None:
             inside -= 1
 
     await asyncio.gather(*(freeze() for _ in range(5)))
+
+
+async def test_only_so_many_writes_wait_before_a_frozen_session() -> None:
+    gates = Gates(most_waiting=2)
+
+    async def write() -> None:
+        async with gates.writing(KEY):
+            pass
+
+    async with gates.frozen(KEY):
+        waiting = [asyncio.create_task(write()) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await write()
+    await asyncio.gather(*waiting)
+    await write()

@@ -1,17 +1,19 @@
-"""A safe switch: all of it or nothing, and nothing written meanwhile."""
+"""A safe switch: all of it or nothing, and writes wait only for a moment."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memsrv.adapters.records_sql import SqlSwitches
 from memsrv.core.policy import resolve
+from memsrv.core.summary import Summary, Task
 from memsrv.errors import SummarizerDown
 from memsrv.model import Mode
 from memsrv.services.gates import Gates
-from memsrv.services.switching import Switching
+from memsrv.services.switching import ROUNDS, Switching
 from tests.fakes_summary import down
 from tests.house import KEY, LONG, House, new, told
 
@@ -58,23 +60,46 @@ async def test_a_switch_whose_summary_fails_is_refused_whole(house: House) -> No
     assert len(await house.transcript.messages(await house.number(), limit=99)) == 12
 
 
-async def test_writes_wait_while_the_mode_is_switched_and_then_go_on(house: House) -> None:
+async def write(house: House, gates: Gates) -> None:
+    async with gates.writing(KEY):
+        await house.transcript.append(KEY, [new("message 99")])
+
+
+async def test_messages_are_taken_while_what_leaves_is_summarised_and_are_seen_to_as_well(house: House) -> None:
     await house.say(12)
     gates = Gates()
     house.listing.gate = asyncio.Event()
     switch = asyncio.create_task(switching(house, gates).switch(KEY, Mode.RETRIEVAL, ""))
     await house.until(lambda: house.listing.running == 1)
-
-    async def write() -> None:
-        async with gates.writing(KEY):
-            await house.transcript.append(KEY, [new("late")])
-
-    late = asyncio.create_task(write())
-    await asyncio.sleep(0.05)
-    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12
+    for _ in range(9):
+        async with asyncio.timeout(5):
+            await write(house, gates)
     house.listing.gate.set()
-    await asyncio.gather(switch, late)
-    assert len(await house.transcript.messages(await house.number(), limit=99)) == 13
+    version = (await switch).version
+    newest = (await house.settled())[-1]
+    assert version == newest.version
+    assert 21 - newest.covers_upto <= 7  # the window of this mode, cut at a turn
+    assert await mode_of(house) is Mode.RETRIEVAL
+
+
+async def test_a_session_that_is_written_to_all_the_time_is_switched_all_the_same(house: House) -> None:
+    await house.say(12)
+    gates, writes = Gates(), set[asyncio.Task[None]]()
+    summarise = house.listing.summarise
+
+    async def disturbed(task: Task) -> Summary:
+        made = await summarise(task)
+        writes.add(writing := asyncio.create_task(write(house, gates)))
+        await asyncio.wait({writing}, timeout=0.1)  # the last one has to wait until the mode is set
+        return made
+
+    house.listing.summarise = disturbed  # type: ignore[method-assign]
+    await house.sessions.save(KEY, lambda old: replace(old, settings={"window": {"size": 1, "keep": 1}}), create=False)
+    await switching(house, gates).switch(KEY, Mode.RETRIEVAL, "")
+    await asyncio.gather(*writes)
+    assert len(house.listing.tasks) == ROUNDS + 1
+    assert await mode_of(house) is Mode.RETRIEVAL
+    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12 + ROUNDS + 1
 
 
 async def test_back_in_a_mode_with_summaries_the_work_goes_on(house: House) -> None:

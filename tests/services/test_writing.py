@@ -141,3 +141,28 @@ async def test_the_language_is_that_of_the_talk() -> None:
         None, said("我们周一坐火车去北京"), keep=("p",), policy=policy()
     )
     assert (listing.tasks[0].language, listing.tasks[0].keep) == ("zh", ("p",))
+
+
+@pytest.mark.parametrize("mute", ["😀" * 400, "哈" * 300, "ha " * 200, "ha" * 200, "!?" * 100])
+async def test_a_message_in_which_nothing_is_said_is_shown_to_no_summarizer_and_named(mute: str) -> None:
+    listing = Listing()
+    made = await SummaryWriter(listing, trusting, LetterCounter()).write(
+        None, said("we meet at nine", mute, "fine"), keep=(), policy=policy()
+    )
+    assert [source.position for task in listing.tasks for source in task.said] == [1, 3]
+    assert [(finding["kind"], finding["positions"]) for finding in made.findings] == [("passed_over", [2])]
+
+
+async def test_where_nothing_is_said_at_all_the_summary_stays_as_it_is() -> None:
+    listing, before = Listing(), Summary((Line(Heading.DECISIONS, "first"),))
+    writer = SummaryWriter(listing, trusting, LetterCounter())
+    assert (await writer.write(before, said("😀" * 400), keep=(), policy=policy())).summary == before
+    assert (await writer.write(None, said("😀" * 400), keep=(), policy=policy())).text == ""
+    assert listing.tasks == []
+
+
+@pytest.mark.parametrize("text", ["👍", "好", "no no no", "Donaudampfschifffahrtsgesellschaft", "https://example.com/aaaa"])
+async def test_a_short_answer_and_a_long_word_say_something(text: str) -> None:
+    listing = Listing()
+    await SummaryWriter(listing, trusting, LetterCounter()).write(None, said(text), keep=(), policy=policy())
+    assert len(listing.tasks) == 1
