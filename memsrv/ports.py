@@ -270,6 +270,11 @@ class Receipts(Protocol):
         """One by its id, also while it is on its way to the store, else ReceiptNotFound."""
         ...
 
+    async def report(self, session_number: int, id: str) -> bool:
+        """Note that the provider's count of this prompt came in; False if it had come before, or the receipt is gone. The same
+        prompt asked for again may be reported again."""
+        ...
+
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
         """The newest first, those still on their way to the store included."""
         ...

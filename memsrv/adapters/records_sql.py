@@ -136,6 +136,14 @@ class SqlReceipts:
         found: Mapping[str, Any] = json.loads(body)
         return found
 
+    async def report(self, session_number: int, id: str) -> bool:
+        """Note that the provider's count of this prompt came in; False if it had come before, or the receipt is gone."""
+        if (session_number, id) in self._in_hand | self._waiting and self._writing is not None:
+            await asyncio.shield(self._writing)
+        here = receipts.c.session_number == session_number, receipts.c.id == without_nul(id), receipts.c.reported.is_(False)
+        note = update(receipts).where(*here).values(reported=True)
+        return await self._database.write(lambda connection: connection.execute(note).rowcount > 0)
+
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
         """The newest first, those still on their way to the store included."""
         on_their_way = [one for one in (self._in_hand | self._waiting).values() if one.session_number == session_number]

@@ -191,6 +191,7 @@ receipts = Table(
     Column("id", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("made_at", BigInteger, nullable=False),
+    Column("reported", Boolean, nullable=False, server_default=false()),  # whether a provider's count of it came in
     UniqueConstraint("session_number", "id"),
     sqlite_autoincrement=True,
 )

@@ -26,6 +26,7 @@ from memsrv.core.compared import (
 from memsrv.core.evidence import POINTING, Evidence, Statement, size, sources_of
 from memsrv.core.figures import stated
 from memsrv.core.identifiers import folded
+from memsrv.core.numbered import numbered
 from memsrv.core.shape import is_empty, is_hostile, is_off_shape
 from memsrv.core.summary import Heading, Language, Line, Task
 
@@ -142,7 +143,7 @@ class Judge:
         for day in sorted(subject.dates - self.evidence.dates):
             if not stated(day, self.evidence.numbers):
                 return Kind.DATE, day
-        return self.misplaced(subject)
+        return self.mixed(subject) or self.misplaced(subject)
 
     def named(self, name: str) -> bool:
         """Whether the sources have a name: as it is, in the plural, as initials, or, of a product, cut short."""
@@ -160,6 +161,19 @@ class Judge:
         if not 2 <= len(name) <= 5:
             return False
         return regex.search(r"\b" + r"[\p{L}'’]*[\s-]+".join(map(regex.escape, name)), self.evidence.text) is not None
+
+    def mixed(self, subject: Subject) -> Fault | None:
+        """A value of one of the things that a number tells apart, given to another of them: flat 5's rent to flat 3."""
+        things = numbered(subject.line.text).numbers
+        about = [self.evidence.statements[index] for index, _ in self.evidence.near(subject.plain, share=0.6)] if things else []
+        for noun, numbers in things.items():
+            theirs = [(one, numbered(one.text).numbers.get(noun, frozenset())) for one in about]
+            own = [one for one, found in theirs if found & numbers]
+            others = [one for one, found in theirs if found and not found & numbers]
+            for value in sorted((subject.numbers | subject.dates) - numbers) if own else ():
+                if any(has(value, one, numbers_of) for one in others) and not any(has(value, one, numbers_of) for one in own):
+                    return Kind.NUMBER, value
+        return None
 
     def misplaced(self, subject: Subject) -> Fault | None:
         """A value that the sources give to something else: whatever says the same of it has other values of the kind."""

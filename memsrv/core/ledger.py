@@ -17,6 +17,7 @@ from memsrv.core import acts
 from memsrv.core.acts import folded
 from memsrv.core.clauses import END_MARKS, bare, clauses, weight
 from memsrv.core.negation import stretches
+from memsrv.core.numbered import apart, numbered
 from memsrv.core.statements import FEW, HAN, SETTLED, Statement, keys
 from memsrv.core.subjects import Value, shared, terms, values
 from memsrv.core.summary import Heading, Line
@@ -366,7 +367,11 @@ class Change:
 
 def contradiction(entry: Entry, new: Entry, change: Change) -> str | None:
     """What of an older entry is no longer true after a new one, in its own words; None if both can stand."""
-    if change.recalls or (entry.position == new.position and not change.slips):
+    if (
+        change.recalls
+        or (entry.position == new.position and not change.slips)
+        or (of_another(entry, new, corrects=change.corrects))
+    ):
         return None
     explicit = flipped(entry, new, cue=change.corrects or change.cancels or change.opposes)
     if explicit is not None:
@@ -376,6 +381,26 @@ def contradiction(entry: Entry, new: Entry, change: Change) -> str | None:
         return value
     replaceable = entry.heading in SETTLED and not entry.refused and new.heading is Heading.DECISIONS
     return displaced(entry, new) if change.corrects and change.substitutes and replaceable else None
+
+
+def of_another(entry: Entry, new: Entry, *, corrects: bool) -> bool:
+    """Whether two entries speak of things that a number tells apart ("flat 3 costs 900", "flat 5 costs 1100"): something else
+    about them differs too, or both begin with it. Else the number is the value ("we meet in room 3", "in room 5")."""
+    mine, theirs = SPEAKER.sub("", new.text), SPEAKER.sub("", entry.text)
+    nouns = apart(mine, theirs)
+    if not nouns or any(value.key in new.refused for value in entry.values):
+        return False
+    kinds = {value.kind for value in new.values} & {value.kind for value in entry.values}
+    if any(lone(entry, kind, nouns) and lone(entry, kind, nouns).isdisjoint(lone(new, kind, nouns)) for kind in kinds):
+        return True
+    return numbered(mine).first in nouns and (numbered(theirs).first in nouns or not corrects)
+
+
+def lone(entry: Entry, kind: str, nouns: frozenset[str]) -> frozenset[str]:
+    """The values of a kind that number none of these things."""
+    numbers = frozenset[str]().union(*(numbered(entry.text).numbers.get(noun, frozenset()) for noun in nouns))
+    keys = (value.key for value in entry.values if value.kind == kind)
+    return frozenset(key for key in keys if key.removeprefix("day ") not in numbers)
 
 
 def flipped(entry: Entry, new: Entry, *, cue: bool) -> str | None:

@@ -53,7 +53,8 @@ AT_MOST: Mapping[str, Measure] = {
 
 def summary(
     summarizer: Annotated[
-        str, typer.Option(help="built-in, or newest: the talk's last sentences, to compare with.")
+        str,
+        typer.Option(help="built-in; words: the same without vectors; newest: the last sentences, to compare with."),
     ] = "built-in",
     max_tokens: Annotated[int, typer.Option(min=20, help="Tokens that a summary may have.")] = 200,
     folds: Annotated[int, typer.Option(min=1, help="Compactions that each dialogue is summarised in.")] = 1,

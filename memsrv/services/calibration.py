@@ -1,7 +1,7 @@
 """Let a provider's own count correct ours, model by model.
 
 (1) What a tenant reports moves its own factors and no other's.
-(2) A report is set against the very prompt it is about, as the receipt tells it in our uncorrected count.
+(2) A report is set against the very prompt it is about, as the receipt tells it in our uncorrected count, and counts once.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A report, and what came of it: `total_tokens` is our count of the prompt, `counted` whether the report was believed."""
+    """A report, and what came of it: `total_tokens` is our count of the prompt, `counted` whether the report was
+    believed, and the first about its prompt."""
 
     receipt: str
     model: str | None
@@ -51,9 +52,14 @@ class Calibrator:
         total = int(account["total_tokens"])
         name = model if receipt is None else account["model"]
         counted = is_credible(total, prompt_tokens)
-        now = await self._calibrations.change(session.key.tenant, name or "", lambda old: reported(old, total, prompt_tokens))
         if not counted:
             log.warning("usage_not_credible", session=session.number, counted=total, reported=prompt_tokens)
+        counted = counted and await self._receipts.report(session.number, str(account["id"]))
+        tenant = session.key.tenant
+        if counted:
+            now = await self._calibrations.change(tenant, name or "", lambda old: reported(old, total, prompt_tokens))
+        else:
+            now = await self._calibrations.find(tenant, name or "")
         return Usage(str(account["id"]), name, prompt_tokens, total, counted, now)
 
     async def _account(self, session: Session, receipt: str | None, model: str | None) -> Mapping[str, Any]:

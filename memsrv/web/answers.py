@@ -142,7 +142,7 @@ class UsageOut(BaseModel):
     model: str | None
     prompt_tokens: int = Field(description="What the provider counted.")
     total_tokens: int = Field(description="What memsrv counted.")
-    counted: bool = Field(description="false: the two are so far apart that the report cannot be about this prompt.")
+    counted: bool = Field(description="false: this prompt was reported on before, or the two are too far apart for that.")
     factor: float = Field(description="In force from now on for this model's prompts.")
     reports: int = Field(description="How many were counted so far.")
 

@@ -42,7 +42,7 @@ def moment(value: object) -> object:
     if isinstance(value, str) and not value.strip().lstrip("+-").replace(".", "", 1).isdigit():
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("a time is RFC 3339 text or epoch seconds")
+        raise ValueError("a time is RFC 3339 text such as 2026-03-01T09:30:00Z, or epoch seconds as a number, not as text")
     try:
         return datetime.fromtimestamp(value, UTC)
     except (OverflowError, OSError, ValueError):

@@ -121,3 +121,13 @@ async def test_switches_go_with_their_session(stores, key):
     await stores.switches.add(key, Mode.HYBRID, Mode.WINDOW, "", None)
     await stores.sessions.forget(key)
     assert await stores.switches.listing(session.number, limit=9) == []
+
+
+async def test_a_receipt_is_reported_on_once_also_while_it_is_on_its_way(stores, key):
+    number = (await stores.sessions.save(key, lambda old: old, create=True)).number
+    await stores.receipts.add(number, "r1", {}, quotes=(), made_at=datetime.now(UTC))
+    assert await stores.receipts.report(number, "r1")
+    assert not await stores.receipts.report(number, "r1")
+    assert not await stores.receipts.report(number, "nobody's")
+    await stores.receipts.add(number, "r1", {}, quotes=(), made_at=datetime.now(UTC))  # the same prompt, asked for again
+    assert await stores.receipts.report(number, "r1")

@@ -18,6 +18,7 @@ class Stored:
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], Calibration] = {}
         self.accounts: list[Mapping[str, Any]] = []
+        self.reported: set[str] = set()
 
     async def find(self, *key: Any) -> Any:
         if isinstance(key[0], str):
@@ -30,6 +31,11 @@ class Stored:
     async def change(self, tenant: str, model: str, change: Callable[[Calibration], Calibration]) -> Calibration:
         self.known[tenant, model] = change(await self.find(tenant, model))
         return self.known[tenant, model]
+
+    async def report(self, session_number: int, id: str) -> bool:
+        first = id not in self.reported
+        self.reported.add(id)
+        return first
 
     async def listing(self, session_number: int, limit: int) -> list[Mapping[str, Any]]:
         return self.accounts[:limit]
@@ -98,3 +104,16 @@ async def test_a_report_that_cannot_be_believed_is_answered_and_changes_nothing(
     calibrator, _ = made(("r1", "gpt-4o", 1000))
     usage = await calibrator.report(session(), 1_000_000, receipt="r1")
     assert (usage.counted, usage.calibration) == (False, Calibration())
+
+
+async def test_a_prompt_counts_once_however_often_it_is_reported() -> None:
+    calibrator, _ = made(("r1", "gpt-4o", 1000))
+    reports = [await calibrator.report(session(), 1500, receipt="r1") for _ in range(3)]
+    assert [one.counted for one in reports] == [True, False, False]
+    assert reports[-1].calibration == reports[0].calibration
+
+
+async def test_a_report_that_is_not_believed_leaves_room_for_the_right_one() -> None:
+    calibrator, _ = made(("r1", "gpt-4o", 1000))
+    assert not (await calibrator.report(session(), 1_000_000, receipt="r1")).counted
+    assert (await calibrator.report(session(), 1500, receipt="r1")).counted

@@ -1,4 +1,4 @@
-"""The passages of summaries, which can be recalled."""
+"""The passages of summaries, which can be recalled; which receipts were reported on."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,6 +26,7 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("passages_by_session", "passages", ["session_number", "number"])
+    op.add_column("receipts", sa.Column("reported", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_index("passages_waiting", "passages", ["set_aside", "generation", "number", "retry_at"])
 
 
