@@ -115,10 +115,18 @@ class Sessions(Protocol):
         """The session, else SessionNotFound."""
         ...
 
-    async def save(self, key: SessionKey, change: Callable[[Session], Session], *, create: bool) -> Session:
+    async def save(
+        self,
+        key: SessionKey,
+        change: Callable[[Session], Session],
+        *,
+        create: bool,
+        mode_of: Callable[[Session], Mode] | None = None,
+    ) -> Session:
         """Store the owner, settings and meta that `change` gives the session; a new one is made if `create`, else
         SessionNotFound. Read, changed and stored with no other write in between; `change` is pure, may run more than
-        once, and changes nothing if it raises."""
+        once, and changes nothing if it raises. Where `mode_of` tells another mode after it, that goes on the record of
+        switches."""
         ...
 
     async def listing(self, tenant: str, *, owner: str | None, after: str | None, limit: int) -> list[Session]:

@@ -2,6 +2,7 @@
 
 (1) Forgetting lists every vector of the session for removal in the same transaction; the rest goes by cascade.
 (2) A name that was forgotten can be used again and starts empty, under another number.
+(3) A mode that changes with the settings is on the record of switches in the same transaction.
 """
 
 import json
@@ -26,13 +27,17 @@ from memsrv.adapters.schema import (
     recuts,
     sessions,
     snapshots,
+    switches,
     to_json,
     to_moment,
     vector_removals,
 )
 from memsrv.core.content import without_nul
 from memsrv.errors import PinNotFound, SessionNotFound
-from memsrv.model import Forgotten, Meta, Pin, Scope, Session, SessionCounts, SessionKey
+from memsrv.model import Forgotten, Meta, Mode, Pin, Scope, Session, SessionCounts, SessionKey
+
+BY_SETTINGS = "settings"
+"""The reason on record for a change of mode that came with other settings."""
 
 
 class SqlSessions:
@@ -45,13 +50,26 @@ class SqlSessions:
         """The session, else SessionNotFound."""
         return await self._database.read(lambda connection: session_of(session_row(connection, key)))
 
-    async def save(self, key: SessionKey, change: Callable[[Session], Session], *, create: bool) -> Session:
-        """Store the owner (None clears it), settings and meta that `change` gives the session. Raises SessionNotFound."""
+    async def save(
+        self,
+        key: SessionKey,
+        change: Callable[[Session], Session],
+        *,
+        create: bool,
+        mode_of: Callable[[Session], Mode] | None = None,
+    ) -> Session:
+        """Store the owner (None clears it), settings and meta that `change` gives the session; a change of its mode goes on the
+        record. Raises SessionNotFound."""
         now = now_micros()
 
         def run(connection: Connection) -> Session:
             before = session_of(session_row(connection, key, made_at=now if create else None))
             after = change(before)
+            known = before.last_position or before.settings  # of a session that is just being made nothing is switched
+            if mode_of and known and mode_of(before) is not mode_of(after):
+                modes = {"before": mode_of(before).value, "after": mode_of(after).value}
+                values = {"session_number": before.number, "made_at": now, "reason": BY_SETTINGS, "version": None}
+                connection.execute(insert(switches).values(values | modes))
             if after == before:
                 return before
             values = {"owner": after.owner, "settings": to_json(after.settings), "meta": meta_json(after.meta)}

@@ -1,5 +1,6 @@
 """The routes of a session's state: settings, meta, pins."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ from fastapi import Query, Request
 from memsrv.core.merge import merged
 from memsrv.core.providers import chosen
 from memsrv.core.receipts import written
-from memsrv.model import Meta, Pin, Session
+from memsrv.model import Meta, Mode, Pin, Session
 from memsrv.web.answers import (
     DeletedOut,
     ForgottenOut,
@@ -76,7 +77,10 @@ async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str,
     """Make the session if it is new, and set its settings, whole."""
     refuse_unknown_provider(runtime, body)
     session = await runtime.sessions.save(
-        key, lambda old: replace(old, owner=body.owner, settings=merged({}, body.settings())), create=True
+        key,
+        lambda old: replace(old, owner=body.owner, settings=merged({}, body.settings())),
+        create=True,
+        mode_of=mode_in(runtime),
     )
     runtime.compaction.notify(session)
     return await read_session(runtime, session)
@@ -91,9 +95,14 @@ async def patch_session(runtime: Services, key: Key, body: SessionIn) -> dict[st
         owner = body.owner if "owner" in body.model_fields_set else old.owner
         return replace(old, owner=owner, settings=merged(old.settings, body.settings()))
 
-    session = await runtime.sessions.save(key, change, create=False)
+    session = await runtime.sessions.save(key, change, create=False, mode_of=mode_in(runtime))
     runtime.compaction.notify(session)
     return await read_session(runtime, session)
+
+
+def mode_in(runtime: Runtime) -> Callable[[Session], Mode]:
+    """Tells the mode that holds in a session."""
+    return lambda session: runtime.assembler.policy(session).mode
 
 
 def refuse_unknown_provider(runtime: Runtime, body: SessionIn) -> None:

@@ -87,7 +87,7 @@ async def read_mode(runtime: Services, session: Found, limit: Limit = 100) -> di
 
 @router.post("/context/{session}/mode", responses=CONFLICT | told(SwitchedOut), dependencies=[SUMMARISING])
 async def switch_mode(runtime: Services, key: Key, body: SwitchIn) -> dict[str, Any]:
-    """Switch safely: writes wait while what would leave the prompt is summarised; refused whole if that fails."""
+    """Switch safely: what would leave the prompt is summarised first, then writes wait for a moment; refused if that fails."""
     switch = await runtime.switching.switch(key, body.mode, body.reason)
     return {"session": key.name, **switch_out(switch)}
 

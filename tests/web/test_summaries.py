@@ -159,3 +159,32 @@ async def test_compactions_are_counted(http, quiet):
     await http.post("/context/counted/compact", json={"keep": 0})
     text = (await http.get("/metrics")).text
     assert 'memsrv_compactions{outcome="made",summarizer="built-in",trigger="asked"}' in text
+
+
+async def test_a_mode_that_changes_with_the_settings_is_on_the_record(http):
+    await say(http, "set", DECIDED)
+    await http.patch("/context/set", json={"mode": "window"})
+    await http.patch("/context/set", json={"owner": "somebody"})
+    await http.put("/context/set", json={"profile": "knowledge"})
+    switches = (await http.get("/context/set/mode")).json()["switches"]
+    assert [(one["before"], one["after"], one["reason"]) for one in switches] == [
+        ("window", "retrieval", "settings"),
+        ("hybrid", "window", "settings"),
+    ]
+
+
+async def test_a_session_that_is_made_with_a_mode_was_switched_from_none(http):
+    await http.put("/context/made-so", json={"mode": "window"})
+    assert (await http.get("/context/made-so/mode")).json()["switches"] == []
+
+
+@pytest.mark.parametrize("mute", ["😀" * 300, "哈" * 300])
+async def test_a_session_in_which_nothing_is_said_can_be_summarised_and_goes_on(http, quiet, mute):
+    session = f"mute-{ord(mute[0])}"
+    await quiet(session, [{"role": ("user", "assistant")[n % 2], "content": mute} for n in range(6)])
+    answer = (await http.post(f"/context/{session}/compact", json={"keep": 0})).json()
+    assert (answer["made"], answer["summary"]["covers_upto"], answer["summary"]["text"]) == (True, 6, "")
+    detail = (await http.get(f"/context/{session}/summaries/1")).json()
+    assert [(one["kind"], one["positions"]) for one in detail["findings"]] == [("passed_over", [1, 2, 3, 4, 5, 6])]
+    await say(http, session, DECIDED)
+    assert "Aurora" in (await http.post(f"/context/{session}/compact", json={"keep": 0})).json()["summary"]["text"]
