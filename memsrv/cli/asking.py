@@ -80,4 +80,5 @@ def row_of(hit: Body) -> tuple[str, ...]:
     signals = ", ".join(f"{name} {value:.2f}" for name, value in hit["signals"].items() if isinstance(value, float) and value)
     text = " ".join(hit["text"].split())
     shown = text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
-    return score, hit["sent_at"], hit["name"] or hit["role"], hit["session"], str(hit["position"]), signals, shown
+    place = f"v{hit['summary_version']}" if hit["position"] is None else str(hit["position"])
+    return score, hit["sent_at"], hit["name"] or hit["role"], hit["session"], place, signals, shown

@@ -35,58 +35,58 @@ async def recalled(http: AsyncClient, session: str, query: str, **asked) -> list
 
 
 async def test_the_plan_of_an_older_summary_is_recalled_as_a_summary_with_its_time(http):
-    await summarise(http, "plans", OLD)
-    await summarise(http, "plans", NEW)
-    [hit] = await recalled(http, "plans", EARLIER)
-    first = (await http.get("/context/plans/summaries/1")).json()
+    await summarise(http, "older-plans", OLD)
+    await summarise(http, "older-plans", NEW)
+    [hit] = await recalled(http, "older-plans", EARLIER)
+    first = (await http.get("/context/older-plans/summaries/1")).json()
     assert (hit["summary_version"], hit["sent_at"], hit["role"]) == (1, first["made_at"], "summary")
     assert (hit["message_id"], hit["position"]) == (None, None)
     assert "Kyoto in May" in hit["text"]
-    prompt = (await http.get("/context/plans/prompt", params={"query": EARLIER})).json()
+    prompt = (await http.get("/context/older-plans/prompt", params={"query": EARLIER})).json()
     block = next(m["content"] for m in prompt["messages"] if "<memory:recall>" in str(m["content"]))
     assert "summary v1" in block
 
 
 async def test_the_summary_that_stands_in_the_prompt_is_not_recalled(http):
-    await summarise(http, "standing", OLD)
-    assert await recalled(http, "standing", EARLIER) == []
-    [hit] = await recalled(http, "standing", EARLIER, mode="retrieval")
+    await summarise(http, "older-standing", OLD)
+    assert await recalled(http, "older-standing", EARLIER) == []
+    [hit] = await recalled(http, "older-standing", EARLIER, mode="retrieval")
     assert hit["summary_version"] == 1
 
 
 async def test_a_restored_summary_is_not_recalled_and_the_one_it_replaced_is(http):
-    await summarise(http, "back", OLD)
-    await summarise(http, "back", NEW)
-    assert (await http.post("/context/back/summaries/1/restore")).status_code == 200
-    assert {hit["summary_version"] for hit in await recalled(http, "back", EARLIER)} == {2}
+    await summarise(http, "older-back", OLD)
+    await summarise(http, "older-back", NEW)
+    assert (await http.post("/context/older-back/summaries/1/restore")).status_code == 200
+    assert {hit["summary_version"] for hit in await recalled(http, "older-back", EARLIER)} == {2}
 
 
 async def test_the_search_alone_tells_passages_too(http):
-    await summarise(http, "search", OLD)
-    found = (await http.get("/context/search/recall", params={"query": EARLIER, "k": 5})).json()["recall"]
+    await summarise(http, "older-search", OLD)
+    found = (await http.get("/context/older-search/recall", params={"query": EARLIER, "k": 5})).json()["recall"]
     assert [hit["summary_version"] for hit in found] == [1, None, None]
 
 
 async def test_messages_keep_the_first_places_when_nothing_earlier_is_asked_for(http):
-    await summarise(http, "places", OLD)
-    await summarise(http, "places", NEW)
+    await summarise(http, "older-places", OLD)
+    await summarise(http, "older-places", NEW)
     query = "Where will we stay in Kyoto?"
-    prompt = (await http.get("/context/places/prompt", params={"query": query})).json()
+    prompt = (await http.get("/context/older-places/prompt", params={"query": query})).json()
     assert prompt["receipt"]["recall"][0]["message_id"] is not None
 
 
 async def test_what_is_deleted_is_recalled_of_no_summary(http):
-    await summarise(http, "gone", OLD)
-    await summarise(http, "gone", NEW)
-    messages = (await http.get("/context/gone/messages")).json()["messages"]
+    await summarise(http, "older-gone", OLD)
+    await summarise(http, "older-gone", NEW)
+    messages = (await http.get("/context/older-gone/messages")).json()["messages"]
     for message in messages[:2]:
-        assert (await http.delete(f"/context/gone/messages/{message['id']}")).status_code == 200
-    await http.post("/context/gone/compact", json={"keep": 0})
+        assert (await http.delete(f"/context/older-gone/messages/{message['id']}")).status_code == 200
+    await http.post("/context/older-gone/compact", json={"keep": 0})
     for _ in range(400):
-        if (await http.get("/context/gone")).json()["summary"]:
+        if (await http.get("/context/older-gone")).json()["summary"]:
             break
         await asyncio.sleep(0.02)
-    found = (await http.get("/context/gone/recall", params={"query": EARLIER})).json()["recall"]
+    found = (await http.get("/context/older-gone/recall", params={"query": EARLIER})).json()["recall"]
     assert not [hit for hit in found if "ryokan" in hit["text"]]
 
 

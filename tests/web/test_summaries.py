@@ -162,11 +162,11 @@ async def test_compactions_are_counted(http, quiet):
 
 
 async def test_a_mode_that_changes_with_the_settings_is_on_the_record(http):
-    await say(http, "set", DECIDED)
-    await http.patch("/context/set", json={"mode": "window"})
-    await http.patch("/context/set", json={"owner": "somebody"})
-    await http.put("/context/set", json={"profile": "knowledge"})
-    switches = (await http.get("/context/set/mode")).json()["switches"]
+    await say(http, "set-mode", DECIDED)
+    await http.patch("/context/set-mode", json={"mode": "window"})
+    await http.patch("/context/set-mode", json={"owner": "somebody"})
+    await http.put("/context/set-mode", json={"profile": "knowledge"})
+    switches = (await http.get("/context/set-mode/mode")).json()["switches"]
     assert [(one["before"], one["after"], one["reason"]) for one in switches] == [
         ("window", "retrieval", "settings"),
         ("hybrid", "window", "settings"),
