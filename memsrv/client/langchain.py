@@ -84,6 +84,7 @@ def document(hit: Recall) -> Document:
     metadata = {
         "message_id": hit.message_id,
         "position": hit.position,
+        "summary_version": hit.summary_version,
         "session": hit.session,
         "role": hit.role,
         "name": hit.name,

@@ -85,10 +85,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A recalled piece of a message. `score` is its cosine similarity, None while it waits for its vector."""
+    """A recalled piece of a message. `score` is its cosine similarity, None while it waits for its vector. A passage of an older
+    summary has no message: it has the `summary_version` that said it first, and `sent_at` is when that was made."""
 
-    message_id: str
-    position: int
+    message_id: str | None
+    position: int | None
     session: str
     role: str
     name: str | None
@@ -96,6 +97,7 @@ class Recall:
     score: float | None
     signals: Mapping[str, float]
     text: str
+    summary_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
