@@ -117,13 +117,16 @@ DUE = (
 )
 
 
+# Asked for every recall, so it is put together only once.
+NEWEST = (
+    select(-passages.c.session_number, func.max(passages.c.number), sessions.c.rewrites)
+    .join(sessions, sessions.c.number == passages.c.session_number)
+    .where(sessions.c.tenant == bindparam("tenant"), passages.c.session_number.in_(bindparam("numbers", expanding=True)))
+    .group_by(passages.c.session_number, sessions.c.rewrites)
+)
+
+
 def newest_passages(connection: Connection, tenant: str, session_numbers: Sequence[int]) -> Iterator[Row[Any]]:
     """Of each session that has passages: its number negated, its newest passage, how often it was edited."""
-    query = (
-        select(-passages.c.session_number, func.max(passages.c.number), sessions.c.rewrites)
-        .join(sessions, sessions.c.number == passages.c.session_number)
-        .where(sessions.c.tenant == tenant)
-        .group_by(passages.c.session_number, sessions.c.rewrites)
-    )
     for part in slices(session_numbers):
-        yield from connection.execute(query.where(passages.c.session_number.in_(part)))  # type: ignore[misc]
+        yield from connection.execute(NEWEST, {"tenant": tenant, "numbers": part})  # type: ignore[misc]

@@ -78,8 +78,7 @@ class RecallService:
         lexicon, of_summaries, vector = await asyncio.gather(
             self._lexical.open(scope), self._lexical.open(scope.of_passages()), self._embedded(query)
         )
-        terms = await asyncio.to_thread(self._analyzer.terms, query)
-        worded = await asyncio.to_thread(lexicon.search, terms, limit=CANDIDATES)
+        terms, worded = await asyncio.to_thread(self._by_words, lexicon, query)
         scored = await self._nearest(scope, vector, worded)
         scale = self._embedder.cosine_scale if relevant_only else None
 
@@ -97,6 +96,11 @@ class RecallService:
         shown = [*told, *(hit.chunk.text for hit in hits if not earlier)]
         fresh = list(news(passages, shown))[: PASSAGES if earlier else 1]
         return Recalls(tuple(joined(hits, fresh, k, first=earlier)), () if scored else ("recall",))
+
+    def _by_words(self, lexicon: Lexicon, query: str) -> tuple[Sequence[str], Worded]:
+        """The query's terms, and what they find."""
+        terms = self._analyzer.terms(query)
+        return terms, lexicon.search(terms, limit=CANDIDATES)
 
     async def _passages(self, tenant: str, lexicon: Lexicon, asked: Asked) -> list[Recall]:
         """The passages of summaries that have enough to do with what is asked, best first."""
