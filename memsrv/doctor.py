@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from memsrv.errors import DataDirLocked, IndexDown, MemsrvError
 from memsrv.settings import Settings
 from memsrv.web.server import is_loopback
-from memsrv.wiring import Runtime, State, access_for, embedder_for, opened, token_counter
+from memsrv.wiring import Runtime, State, access_for, database_for, embedder_for, opened, token_counter
 
 LOW_DISK_BYTES = 500_000_000
 LOOKS, LOOK_S = 30, 0.1
@@ -37,6 +37,7 @@ async def examine(settings: Settings) -> list[Finding]:
         access(settings),
         await checked("tokenizer", settings, tokenizer),
         await checked("embedder", settings, embedder),
+        await checked("database", settings, database),
         await checked("data folder", settings, stores),
         extras(),
     ]
@@ -86,6 +87,16 @@ async def embedder(settings: Settings) -> str:
         return f"{part.fingerprint} answers{by} ({len(vector)} dimensions){slow}"
     finally:
         await part.close()
+
+
+async def database(settings: Settings) -> str:
+    if not settings.database_url.get_secret_value():
+        return "SQLite in the data folder"
+    opened = await database_for(settings)
+    try:
+        return f"{await opened.describe()}; the schema is up to date"
+    finally:
+        await opened.close()
 
 
 async def stores(settings: Settings) -> str:

@@ -5,6 +5,7 @@ vendor come out as `memsrv.errors`: a store as StoreDown or DiskFull, an index a
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -354,6 +355,32 @@ class Upstream(Protocol):
         ...
 
 
+class Lead(Protocol):
+    """Which of several processes on the same stores does what only one should: index, catch up, throw away."""
+
+    @property
+    def held(self) -> bool:
+        """Whether it is this one, as far as is known. After a connection broke two may think so for a moment."""
+        ...
+
+    async def taken(self) -> None:
+        """Return when it is this one."""
+        ...
+
+    async def lost(self) -> None:
+        """Return when it is not."""
+        ...
+
+
+class Claims(Protocol):
+    """Which process summarises a session at the moment."""
+
+    def claim(self, session_number: int) -> AbstractAsyncContextManager[bool]:
+        """Whether the session is this process's own while inside: no other that asks gets it. Within a process it is not to be
+        asked for twice at once. Raises StoreDown."""
+        ...
+
+
 class IndexQueue(Protocol):
     """Which chunks still wait for a vector, and which vectors must go. Work is a mark, never a high-water number."""
 
@@ -534,6 +561,10 @@ class VectorIndex(Protocol):
 
     async def swap(self) -> None:
         """What was built beside answers from now on; the collection that did is removed. Searches go on meanwhile."""
+        ...
+
+    async def follow(self, generation: Generation, dimension: int) -> None:
+        """Open this generation's collection, which another process fills, for searching. IndexDown if it is not there."""
         ...
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:

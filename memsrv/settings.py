@@ -42,6 +42,11 @@ class Settings(BaseSettings):
         description="Keys by tenant, `tenant=key,tenant=key`, of at least 16 characters, beside those of `memsrv keys`. "
         "With none at all, all is tenant `default`.",
     )
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="PostgreSQL for the transcript, `postgresql://user:password@host/database`; empty means SQLite in the data "
+        "folder.",
+    )
     allow_open: bool = Field(False, description="Listen beyond loopback without keys. Only behind something that guards it.")
     cors_origins: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
@@ -51,6 +56,15 @@ class Settings(BaseSettings):
         "auto", description="Log lines: `json`, `console`, or by whether it is a terminal."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+
+    @field_validator("database_url")
+    @classmethod
+    def check_database(cls, value: SecretStr) -> SecretStr:
+        """PostgreSQL or nothing; what is refused is not quoted."""
+        scheme, there, _ = value.get_secret_value().partition("://")
+        if value.get_secret_value() and not (there and scheme in ("postgresql", "postgres")):
+            raise ValueError("write it as postgresql://user:password@host/database")
+        return value
 
     @field_validator("keys", mode="before")
     @classmethod

@@ -19,6 +19,7 @@ from memsrv.adapters.database import Database, revisions
 from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultySummarizer, FaultyTranscript, FaultyVectors
 from memsrv.adapters.keys_file import FileKeys
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
+from memsrv.adapters.locks_postgresql import PostgresqlLocks
 from memsrv.adapters.models_openai import OpenAIModels
 from memsrv.adapters.outsets_sql import SqlOutsets
 from memsrv.adapters.queue_sql import SqlIndexQueue
@@ -38,9 +39,11 @@ from memsrv.core.windows import Windows
 from memsrv.errors import CannotStart, DataDirLocked, SettingsError, StoreDown
 from memsrv.model import Format, Trigger
 from memsrv.ports import (
+    Analyzer,
     Compactions,
     Embedder,
     IndexQueue,
+    Lead,
     Receipts,
     Sessions,
     Snapshots,
@@ -51,6 +54,7 @@ from memsrv.ports import (
     VectorIndex,
 )
 from memsrv.services.access import Access
+from memsrv.services.alone import ALONE, Alone
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.compaction import Compaction
@@ -79,6 +83,9 @@ Part = TypeVar("Part", Compaction, Retention, Warming)
 
 VECTOR_BYTES = 2048
 """About what a chunk's vector takes in the cache."""
+LEAD_WAIT_S = 3.0  # for the lead of a process that has just ended
+POLL_S = 60.0  # how soon the index is looked after that nobody spoke of
+SHARED_POLL_S = 0.5  # how soon what another process has stored is indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,7 @@ class Runtime:
     switches: Switches
     queue: IndexQueue
     embedder: Embedder
+    lead: Lead
     indexer: Indexer
     ingest: Ingest
     importing: Importing
@@ -133,25 +141,29 @@ class Runtime:
 @asynccontextmanager
 async def opened(settings: Settings, *, embedder: Embedder | None = None) -> AsyncIterator[Runtime]:
     """Lock the data folder and open every part; on the way out, let the work in hand end and close all. An embedder that is
-    given takes the place of the one that the settings name.
+    given takes the place of the one that the settings name. With PostgreSQL and a Chroma server the folder holds nothing that
+    one process must have for itself, and is not locked.
 
     Raises DataDirLocked, CannotStart or SettingsError.
     """
     async with AsyncExitStack() as stack:
-        stack.callback(locked(settings.data_dir).release)
+        if settings.database_url.get_secret_value() and settings.chroma_url:
+            made(settings.data_dir)
+        else:
+            stack.callback(locked(settings.data_dir).release)
         yield await assembled(settings, stack, embedder)
 
 
 def locked(data_dir: Path) -> FileLock:
     """The data folder's lock, taken: embedded Chroma and SQLite have one writer. It does not outlive the process."""
+    made(data_dir)
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
         lock = FileLock(data_dir / "lock", timeout=0)
         lock.acquire()
     except Timeout:
         raise DataDirLocked("Another memsrv serves this data folder.") from None
     except OSError as error:
-        raise CannotStart(f"The data folder cannot be used: {error.strerror}.", "Choose another one with --data-dir.") from None
+        raise no_folder(error) from None
     return lock
 
 
@@ -166,16 +178,28 @@ def restored(settings: Settings, file: Path, *, force: bool) -> Archive:
         return archive.restore(file, settings.data_dir, known=revisions(), force=force)
 
 
+def made(data_dir: Path) -> None:
+    """Make the data folder if it is missing."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise no_folder(error) from None
+
+
+def no_folder(error: OSError) -> CannotStart:
+    return CannotStart(f"The data folder cannot be used: {error.strerror}.", "Choose another one with --data-dir.")
+
+
 async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder | None) -> Runtime:
     """Open each part, register its closing, and put them together. What takes time to load is loaded side by side."""
-    data_dir = settings.data_dir
     counter = token_counter(settings)
     analyzer = SnowballAnalyzer()
     warming = [asyncio.create_task(asyncio.to_thread(part.warm)) for part in (counter, analyzer)]
-    embedder, database = await asyncio.gather(embedder_for(settings, given), Database.open(data_dir))
+    embedder, database = await asyncio.gather(embedder_for(settings, given), database_for(settings))
     stack.push_async_callback(database.close)
     stack.push_async_callback(embedder.close)
     await asyncio.gather(*warming)
+    locks = await locks_for(settings, stack)
 
     transcript: Transcript = SqlTranscript(database)
     sessions, snapshots, queue = SqlSessions(database), SqlSnapshots(database), SqlIndexQueue(database)
@@ -190,8 +214,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
             FaultyVectors(vectors, faults),
             FaultyEmbedder(embedder, faults),
         )
-    recut = Recutter(transcript, analyzer).page
-    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recut)
+    recut, poll_s = Recutter(transcript, analyzer).page, POLL_S if locks is ALONE else SHARED_POLL_S
+    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recut, lead=locks, poll_s=poll_s)
     indexer.start()
     stack.push_async_callback(indexer.close)
 
@@ -200,31 +224,16 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     usual = replace(defaults(settings), windows=windows)
     gates = Gates(most_waiting=settings.max_waiting_writes)
     switches, compactions = SqlSwitches(database), SqlCompactions(database)
-    builtin: Summarizer = ExtractiveSummarizer(count=lambda text: counter.count(text, None))
-    if faults:
-        builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
-    models = {name: OpenAIChat(provider) for name, provider in known.items()}
-    for model in models.values():
-        stack.push_async_callback(model.close)
-    chat: Summarizer = ChatSummarizer(models, count=lambda text: counter.count(text, None))
-    if faults:
-        chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
-    writer = SummaryWriter(
-        builtin,
-        guard_by(analyzer.terms),
-        counter,
-        providers=chat,
-        events=EventSummarizer(count=lambda text: counter.count(text, None)),
-    )
+    writer = writer_for(known, counter, analyzer, faults, stack)
     stores = (transcript, sessions, snapshots, compactions)
     deriver = Deriver(*stores, writer, counter, usual, terms=analyzer.terms, wake_indexer=indexer.notify)
-    compaction = begun(Compaction(deriver, sessions, compactions), stack)
+    compaction = begun(Compaction(deriver, sessions, compactions, lead=locks, claims=locks), stack)
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
     writes = Pressure(settings.max_waiting_writes, "writes")
     ingest = Ingest(transcript, sessions, analyzer, indexer, compaction, gates, pressure=writes)
-    begun(Retention(transcript, sessions, ingest, days=settings.retention_days), stack)
+    begun(Retention(transcript, sessions, ingest, days=settings.retention_days, lead=locks), stack)
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
@@ -244,6 +253,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         switches=switches,
         queue=queue,
         embedder=embedder,
+        lead=locks,
         indexer=indexer,
         ingest=ingest,
         importing=Importing(ingest, transcript, sessions),
@@ -258,6 +268,23 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         providers=known,
         faults=faults,
     )
+
+
+def writer_for(
+    known: Mapping[str, Provider], counter: TokenCounter, analyzer: Analyzer, faults: Faults | None, stack: AsyncExitStack
+) -> SummaryWriter:
+    """What writes summaries: memsrv's own ways, and the chat models of the providers."""
+    builtin: Summarizer = ExtractiveSummarizer(count=lambda text: counter.count(text, None))
+    if faults:
+        builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
+    models = {name: OpenAIChat(provider) for name, provider in known.items()}
+    for model in models.values():
+        stack.push_async_callback(model.close)
+    chat: Summarizer = ChatSummarizer(models, count=lambda text: counter.count(text, None))
+    if faults:
+        chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
+    events = EventSummarizer(count=lambda text: counter.count(text, None))
+    return SummaryWriter(builtin, guard_by(analyzer.terms), counter, providers=chat, events=events)
 
 
 def begun(part: Part, stack: AsyncExitStack) -> Part:
@@ -290,6 +317,32 @@ def relay_for(
         stack.push_async_callback(upstream.close)
     shape = Format(settings.upstream_format)
     return Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape)
+
+
+async def database_for(settings: Settings) -> Database:
+    """PostgreSQL where a URL is set, else SQLite in the data folder. Raises CannotStart and SettingsError."""
+    if url := settings.database_url.get_secret_value():
+        return await Database.connect(url)
+    return await Database.open(settings.data_dir)
+
+
+async def locks_for(settings: Settings, stack: AsyncExitStack) -> Alone | PostgresqlLocks:
+    """What decides among several processes. Where Chroma is embedded there must be no other."""
+    url = settings.database_url.get_secret_value()
+    if not url:
+        return ALONE
+    locks = await PostgresqlLocks.open(url)
+    stack.push_async_callback(locks.close)
+    if not settings.chroma_url:
+        try:
+            async with asyncio.timeout(LEAD_WAIT_S):
+                await locks.taken()
+        except TimeoutError:
+            raise CannotStart(
+                "Another memsrv works on this database, and this one has its vectors in a folder of its own.",
+                "Set MEMSRV_CHROMA_URL to one Chroma server for all of them.",
+            ) from None
+    return locks
 
 
 def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:

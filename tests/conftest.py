@@ -11,6 +11,7 @@ from memsrv.client import Memory
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.wiring import Runtime, opened
+from tests.postgresql import Postgresql, binaries, postgresql_server
 from tests.served import KEYS, RED, Served
 
 
@@ -75,3 +76,13 @@ def memory(server) -> Iterator[Memory]:
     """A client of the server with keys; every test uses sessions of its own."""
     with Memory(server.address, key=RED) as memory:
         yield memory
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """A real PostgreSQL server, started once a run."""
+    found = binaries()
+    if found is None:
+        pytest.skip("no PostgreSQL server is installed (`pg_config --bindir` names no initdb)")
+    with postgresql_server(found) as server:
+        yield server

@@ -192,13 +192,13 @@ class MemoryVectors:
 
     @property
     def rows(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
-        if self.is_down:
+        if self.is_down or self._current not in self.generations:
             raise IndexDown("It is down.")
         return self.generations[self._current]
 
     @property
     def searched(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
-        if self.is_down:
+        if self.is_down or self._answering not in self.generations:
             raise IndexDown("It is down.")
         return self.generations[self._answering]
 
@@ -211,8 +211,7 @@ class MemoryVectors:
         self._current = self._answering = generation.number
         if answering and answering.number in self.generations:
             self._answering = answering.number
-        kept = {self._answering, self._current}
-        self.generations = {number: self.generations.get(number, {}) for number in kept}
+        self._keep({self._answering, self._current})
 
     async def build(self, generation: Generation) -> None:
         if self.is_down:
@@ -224,7 +223,17 @@ class MemoryVectors:
         if self.is_down:
             raise IndexDown("It is down.")
         self._answering = self._current
-        self.generations = {self._current: self.generations[self._current]}
+        self._keep({self._current})
+
+    async def follow(self, generation: Generation, dimension: int) -> None:
+        if self.is_down or generation.number not in self.generations:
+            raise IndexDown("It is not there.")
+        self._current = self._answering = generation.number
+
+    def _keep(self, numbers: set[int]) -> None:
+        kept = {number: self.generations.get(number, {}) for number in numbers}
+        self.generations.clear()  # the same dictionary is another process's too
+        self.generations.update(kept)
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)

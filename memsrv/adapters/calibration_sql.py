@@ -17,11 +17,7 @@ from memsrv.core.content import without_nul
 KEPT = 1000
 
 # Asked for every prompt, so it is put together only once.
-ROW = (
-    select(calibrations)
-    .where(calibrations.c.tenant == bindparam("tenant"), calibrations.c.model == bindparam("model"))
-    .with_for_update()
-)
+ROW = select(calibrations).where(calibrations.c.tenant == bindparam("tenant"), calibrations.c.model == bindparam("model"))
 
 
 class SqlCalibrations:
@@ -52,7 +48,6 @@ def names(tenant: str, model: str) -> dict[str, str]:
 
 
 def row_of(connection: Connection, tenant: str, model: str) -> Row[Any] | None:
-    """The row, held until the transaction ends."""
     return connection.execute(ROW, names(tenant, model)).one_or_none()
 
 

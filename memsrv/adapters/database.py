@@ -1,17 +1,18 @@
 """The SQL store: one writer, a few readers, vendor errors mapped at this one edge.
 
-(1) A write is on the disk when `write` returns: journal in WAL mode, fsync at every commit.
+(1) A write is on the disk when `write` returns, by a commit that the vendor makes durable.
 (2) Writes that wait together are committed together, each in a savepoint: one fsync for all, and one that fails takes
     nothing of the others with it.
-(3) Writes happen one after the other, in the order of the calls; a read sees one committed state.
-(4) Deleted text leaves the files soon after; a note in the same transaction sees to it, also after a crash.
+(3) Writes happen one after the other, in the order of the calls, those of other processes in between; a read sees one
+    committed state.
+(4) Deleted text leaves SQLite's files soon after; a note in the same transaction sees to it, also after a crash.
 (5) A schema that this version does not know is never touched.
+(6) A write whose commit was cut off is not tried again by itself: it may have been done.
 
-The tables and statements of the other adapters are plain SQL; what only SQLite knows is in `sqlite`.
+The tables and statements of the other adapters are plain SQL; what only one database knows is in `sqlite` and `postgresql`.
 """
 
 import asyncio
-import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,13 +22,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import structlog
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from memsrv.adapters import sqlite
+from memsrv.adapters.postgresql import PostgresqlServer
+from memsrv.adapters.sqlite import SqliteFile
 from memsrv.errors import BadRequest, CannotStart, MemsrvError
 
 T = TypeVar("T")
@@ -39,6 +41,51 @@ MAX_TOGETHER = 64  # writes in one commit
 RETRY_PAUSES_S = (0.05, 0.2, 1.0, 10.0)  # before each new try to purge; the last one repeats
 REST = 20  # a purge is followed by a rest so many times as long: at most a twentieth of the time goes into purging
 VACUUM_UPTO_BYTES = 256_000_000  # what is vacuumed unasked: the writer stands still for about two seconds
+
+
+class Vendor(Protocol):
+    """What only one kind of database knows."""
+
+    @property
+    def name(self) -> str:
+        """What a refusal calls it."""
+        ...
+
+    def writing(self) -> Engine:
+        """For transactions that are durable and of which there is one at a time, whatever process begins it."""
+        ...
+
+    def reading(self, connections: int) -> Engine:
+        """For transactions that see one committed state."""
+        ...
+
+    def check(self, connection: Connection) -> None:
+        """Raise CannotStart for a database that would not keep what is promised."""
+        ...
+
+    def describe(self, connection: Connection) -> str:
+        """What it is, for people."""
+        ...
+
+    def in_our_words(self, error: DBAPIError) -> MemsrvError:
+        """A driver's error as one of ours."""
+        ...
+
+    def not_usable(self, error: DBAPIError) -> CannotStart:
+        """An error that met the start."""
+        ...
+
+    def note_traces(self, connection: Connection) -> None:
+        """Note, in the transaction that deletes text, that traces of it are left."""
+        ...
+
+    def has_traces(self, engine: Engine) -> bool:
+        """Whether there is such a note."""
+        ...
+
+    def purge(self, engine: Engine, upto_bytes: int | None) -> bool:
+        """Whether the traces are out of the files now, as far as that is ours to do."""
+        ...
 
 
 @dataclass(slots=True)
@@ -54,13 +101,13 @@ class Write:
 
 
 class Database:
-    """The SQLite file of a data folder. `write` and `read` raise StoreDown and DiskFull, and BadRequest for a
+    """A SQLite file or a PostgreSQL database. `write` and `read` raise StoreDown and DiskFull, and BadRequest for a
     value that no column holds, besides what their function raises."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
-        self._writing = sqlite.engine(folder, "BEGIN IMMEDIATE", connections=1)
-        self._reading = sqlite.engine(folder, "BEGIN", connections=READERS)
+    def __init__(self, vendor: Vendor):
+        self._vendor = vendor
+        self._writing = vendor.writing()
+        self._reading = vendor.reading(READERS)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="sql-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sql-reader")
         self._waiting: deque[Write] = deque()
@@ -69,16 +116,23 @@ class Database:
 
     @classmethod
     async def open(cls, folder: Path) -> Self:
-        """Open the file, made if it is missing, and bring its schema up to date. Raises CannotStart."""
-        sqlite.check_version(sqlite3.sqlite_version_info)
-        database = cls(folder)
+        """Open the SQLite file of a folder, made if it is missing, and bring its schema up to date. Raises CannotStart."""
+        return await cls(SqliteFile(folder))._prepared()
+
+    @classmethod
+    async def connect(cls, url: str) -> Self:
+        """Open the PostgreSQL database at a URL and bring its schema up to date. Raises CannotStart, which does not tell the
+        URL's password."""
+        return await cls(PostgresqlServer(url))._prepared()
+
+    async def _prepared(self) -> Self:
         try:
-            if await database._on_writer(database._prepare):
-                database._purge_soon()  # what a server that was killed has left
+            if await self._on_writer(self._prepare):
+                self._purge_soon()  # what a server that was killed has left
         except CannotStart:
-            await database.close()
+            await self.close()
             raise
-        return database
+        return self
 
     async def close(self) -> None:
         """Let the writes in hand end, then close; the journal goes, and the traces of what was deleted."""
@@ -96,7 +150,7 @@ class Database:
         The function may be run more than once, so it has no effect but on the connection. `erases`: it deletes text
         that must leave the files too; this is seen to soon after.
         """
-        write = Write(partial(run_erasing, run) if erases else run)
+        write = Write(partial(self._run_erasing, run) if erases else run)
         self._waiting.append(write)
         try:
             answer: T = await self._on_writer(self._take_turn, write)
@@ -109,6 +163,10 @@ class Database:
     async def read(self, run: Callable[[Connection], T]) -> T:
         """Run the function on one committed state of the database."""
         return await asyncio.wrap_future(self._readers.submit(self._read, run))
+
+    async def describe(self) -> str:
+        """What it is, for people. Raises StoreDown."""
+        return await self.read(self._vendor.describe)
 
     async def purge(self, *, upto_bytes: int | None = None) -> None:
         """Take what was deleted out of the files; returns when it is done. Writes wait meanwhile, a second or so for each
@@ -139,10 +197,11 @@ class Database:
         """Whether traces of deleted text are left from before."""
         try:
             with self._writing.begin() as connection:
-                migrate(connection)
+                self._vendor.check(connection)
+                migrate(connection, self._vendor.name)
         except DBAPIError as error:
-            raise CannotStart(f"The file {sqlite.FILE} in the data folder cannot be used: {error.orig}.") from error
-        return sqlite.on_driver(self._writing, sqlite.has_traces)
+            raise self._vendor.not_usable(error) from error
+        return self._vendor.has_traces(self._writing)
 
     def _read(self, run: Callable[[Connection], T]) -> T:
         with self._mapped(), self._reading.begin() as connection:
@@ -178,6 +237,11 @@ class Database:
             with self._writing.begin() as connection:
                 for write in batch:
                     run_in_savepoint(connection, write)
+        except DBAPIError as error:
+            if error.connection_invalidated:  # (6)
+                for write in batch:
+                    write.refusal, write.settled = self._vendor.in_our_words(error), True
+            return
         except (
             SQLAlchemyError,
             ArithmeticError,
@@ -192,29 +256,24 @@ class Database:
         for write in batch:
             write.settled = True
 
+    def _run_erasing(self, run: Callable[[Connection], T], connection: Connection) -> T:
+        """Run a function that deletes text, and note that traces of it are left in the files."""
+        answer = run(connection)
+        self._vendor.note_traces(connection)
+        return answer
+
     def _purge(self, upto_bytes: int | None) -> bool:
         """Whether it is done; not if a reader or a full disk stands in the way."""
-        size_bytes = (self._folder / sqlite.FILE).stat().st_size
-        if upto_bytes is not None and size_bytes > upto_bytes:
-            log.warning("not_vacuumed", size_bytes=size_bytes, most_bytes=upto_bytes)
-            return sqlite.on_driver(self._writing, sqlite.empty_journal)
-        return sqlite.on_driver(self._writing, sqlite.purge)
+        return self._vendor.purge(self._writing, upto_bytes)
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            raise sqlite.in_our_words(error, self._folder) from error
+            raise self._vendor.in_our_words(error) from error
         except OverflowError as error:  # the driver's, for a number of more than 64 bits, which SQLAlchemy passes on as it is
             raise BadRequest("A number is too large.") from error
-
-
-def run_erasing(run: Callable[[Connection], T], connection: Connection) -> T:
-    """Run a function that deletes text, and note that traces of it are left in the files."""
-    answer = run(connection)
-    sqlite.note_traces(connection)
-    return answer
 
 
 def run_in_savepoint(connection: Connection, write: Write) -> None:
@@ -236,11 +295,11 @@ def revisions() -> frozenset[str]:
     return frozenset(one.revision for one in script.ScriptDirectory.from_config(settings).walk_revisions())
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: Connection, name: str) -> None:
     """Bring the schema to HEAD, inside the caller's transaction. Raises CannotStart for one that is newer or foreign."""
     tables = inspect(connection).get_table_names()
     if "alembic_version" not in tables and tables:
-        raise CannotStart(f"The file {sqlite.FILE} in the data folder is another program's database.")
+        raise CannotStart(f"{name} is another program's database.")
     stored = connection.scalar(text("SELECT version_num FROM alembic_version")) if tables else None
     if stored == HEAD:
         return
@@ -254,6 +313,6 @@ def migrate(connection: Connection) -> None:
     except util.CommandError:
         raise CannotStart(
             f"The database has schema {stored}, this version knows up to {HEAD}: it was made by a newer memsrv.",
-            "Install the newer memsrv again, or choose another folder with --data-dir.",
+            "Install the newer memsrv again, or choose another folder with --data-dir (database with MEMSRV_DATABASE_URL).",
         ) from None
     command.upgrade(settings, HEAD)

@@ -167,7 +167,7 @@ def set_state(connection: Connection, session_number: int, state: str | None) ->
 
 def meta_in(connection: Connection, session_number: int) -> dict[str, Any]:
     """The session's meta, as it is stored."""
-    stored = connection.execute(select(sessions.c.meta).where(sessions.c.number == session_number).with_for_update())
+    stored = connection.execute(select(sessions.c.meta).where(sessions.c.number == session_number))
     meta: dict[str, Any] = json.loads(stored.scalar_one())
     return meta
 

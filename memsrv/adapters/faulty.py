@@ -158,6 +158,9 @@ class FaultyVectors:
         await self._faults.strike("index.use", IndexDown)
         await self._inner.swap()
 
+    async def follow(self, generation: Generation, dimension: int) -> None:
+        await self._inner.follow(generation, dimension)
+
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         await self._faults.strike("index", IndexDown)
         await self._inner.put(chunks, vectors)

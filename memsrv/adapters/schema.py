@@ -35,6 +35,7 @@ SLICE = 500  # values in one IN (...): far below every database's limit on varia
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself there
+Name = Text().with_variant(Text(collation="C"), "postgresql")  # text that is put in order: by code point, wherever it is
 
 
 def numbered() -> Column[int]:
@@ -51,9 +52,9 @@ sessions = Table(
     "sessions",
     metadata,
     numbered(),
-    Column("tenant", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("owner", Text),
+    Column("tenant", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("owner", Name),
     Column("settings", Text, nullable=False),
     Column("meta", Text, nullable=False),
     Column("last_position", Number, nullable=False),

@@ -174,7 +174,7 @@ class SqlSessions:
 
 
 # Asked for every prompt, so they are put together only once.
-SESSION = select(sessions).where(sessions.c.tenant == bindparam("tenant"), sessions.c.name == bindparam("name")).with_for_update()
+SESSION = select(sessions).where(sessions.c.tenant == bindparam("tenant"), sessions.c.name == bindparam("name"))
 OWN_MESSAGES = messages.c.session_number == bindparam("session_number")
 OWN_CHUNKS = chunks.c.session_number == bindparam("session_number")
 WAITING = (OWN_MESSAGES, messages.c.set_aside.is_(False), messages.c.generation < answering_generation())
@@ -203,7 +203,7 @@ PINS = select(pins).where(pins.c.session_number == bindparam("session_number")).
 
 
 def session_row(connection: Connection, key: SessionKey, *, made_at: int | None = None) -> Row[Any]:
-    """The session's row, held until the transaction ends; made if a time is given, else SessionNotFound if it is not there."""
+    """The session's row; made if a time is given, else SessionNotFound if it is not there."""
     names = {"tenant": key.tenant, "name": key.name}
     row = connection.execute(SESSION, names).one_or_none()
     if row is not None:
@@ -218,7 +218,7 @@ def session_row(connection: Connection, key: SessionKey, *, made_at: int | None 
 def require_session(connection: Connection, session_number: int) -> None:
     """Raise SessionNotFound if the session was forgotten meanwhile."""
     query = select(sessions.c.number).where(sessions.c.number == session_number)
-    if connection.scalar(query.with_for_update()) is None:
+    if connection.scalar(query) is None:
         raise SessionNotFound("The session was deleted meanwhile.")
 
 

@@ -69,7 +69,7 @@ class SqlSnapshots:
         """Store a new version; see (2). Raises SummaryConflict, or SessionNotFound if the session was forgotten meanwhile."""
 
         def run(connection: Connection) -> Snapshot:
-            rewrites = locked_rewrites(connection, session_number)
+            rewrites = rewrites_of(connection, session_number)
             base = newest_sound(connection, session_number)
             if rewrites != new.rewrites or (base.version if base else 0) != new.base:
                 raise SummaryConflict("The session changed while it was summarised.")
@@ -84,7 +84,7 @@ class SqlSnapshots:
         """Store a version's content and reach as a new version. Raises SummaryNotFound and SummaryStale."""
 
         def run(connection: Connection) -> Snapshot:
-            locked_rewrites(connection, session_number)
+            rewrites_of(connection, session_number)
             old = version_row(connection, session_number, version)
             if old.stale or not old.text.strip():
                 raise SummaryStale(f"Version {version} tells what was edited or deleted since.")
@@ -118,7 +118,7 @@ class SqlCompactions:
         """Note that a compaction is tried; until one is stored each note makes the next try wait twice as long."""
 
         def run(connection: Connection) -> None:
-            locked_rewrites(connection, session_number)
+            rewrites_of(connection, session_number)
             here = compaction_tries.c.session_number == session_number
             before = connection.scalar(select(compaction_tries.c.tries).where(here)) or 0
             wait_s = min(RETRY_S * 2 ** min(before, 30), LONGEST_RETRY_S)
@@ -157,10 +157,10 @@ def version_row(connection: Connection, session_number: int, version: int) -> Ro
     return row
 
 
-def locked_rewrites(connection: Connection, session_number: int) -> int:
-    """The session's count of edits and deletes, held until the transaction ends. Raises SessionNotFound."""
+def rewrites_of(connection: Connection, session_number: int) -> int:
+    """The session's count of edits and deletes. Raises SessionNotFound."""
     query = select(sessions.c.rewrites).where(sessions.c.number == session_number)
-    rewrites: int | None = connection.scalar(query.with_for_update())
+    rewrites: int | None = connection.scalar(query)
     if rewrites is None:
         raise SessionNotFound("The session was deleted meanwhile.")
     return rewrites

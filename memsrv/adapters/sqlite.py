@@ -8,14 +8,18 @@ only VACUUM, which writes every page anew, takes them out.
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MemsrvError, StoreDown
+
+log = structlog.get_logger()
 
 FILE = "memsrv.sqlite3"
 NEEDED = (3, 35)  # RETURNING
@@ -42,6 +46,48 @@ OUT_OF_REACH = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFile:
+    """database.Vendor for the file of a data folder."""
+
+    folder: Path
+    name = f"The file {FILE} in the data folder"
+
+    def writing(self) -> Engine:
+        """Made for one process: the data folder is locked. Raises CannotStart when Python's SQLite is too old."""
+        check_version(sqlite3.sqlite_version_info)
+        return engine(self.folder, "BEGIN IMMEDIATE", connections=1)
+
+    def reading(self, connections: int) -> Engine:
+        return engine(self.folder, "BEGIN", connections=connections)
+
+    def check(self, connection: Connection) -> None:
+        """Every SQLite that is new enough will do."""
+
+    def describe(self, connection: Connection) -> str:
+        return f"SQLite {sqlite3.sqlite_version}"
+
+    def in_our_words(self, error: DBAPIError) -> MemsrvError:
+        return in_our_words(error, self.folder)
+
+    def not_usable(self, error: DBAPIError) -> CannotStart:
+        return CannotStart(f"{self.name} cannot be used: {error.orig}.")
+
+    def note_traces(self, connection: Connection) -> None:
+        note_traces(connection)
+
+    def has_traces(self, engine: Engine) -> bool:
+        return on_driver(engine, has_traces)
+
+    def purge(self, engine: Engine, upto_bytes: int | None) -> bool:
+        """A file of more than `upto_bytes` only has its journal emptied."""
+        size_bytes = (self.folder / FILE).stat().st_size
+        if upto_bytes is not None and size_bytes > upto_bytes:
+            log.warning("not_vacuumed", size_bytes=size_bytes, most_bytes=upto_bytes)
+            return on_driver(engine, empty_journal)
+        return on_driver(engine, purge)
 
 
 def check_version(found: tuple[int, ...]) -> None:

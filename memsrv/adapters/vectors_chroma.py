@@ -108,6 +108,12 @@ class ChromaVectors:
         opened = await self._run(self._writer, self._open, before, generation, dimension, answering)
         self._filled, self._answering = opened
 
+    async def follow(self, generation: Generation, dimension: int) -> None:
+        """Open, or open again, what another process fills; IndexDown if it is not there. What was open is searched until then."""
+        client = self._filled.client if self._filled else None
+        self._filled = self._answering = await self._run(self._writer, self._find, client, generation, dimension)
+        self._forget()
+
     async def build(self, generation: Generation) -> None:
         """Begin this generation; the one that answers goes on to."""
         filled = self._current()
@@ -292,6 +298,12 @@ class ChromaVectors:
         filled = Collection.own(client, generation, dimension)
         self._sweep()
         return filled, (Collection.found(client, answering, dimension) if answering else None) or filled
+
+    def _find(self, client: Any, generation: Generation, dimension: int) -> Collection:
+        found = Collection.found(client or self._connect(), generation, dimension)
+        if found is None:
+            raise IndexDown("The process that leads has not made the vector index yet.")
+        return found
 
     def _remove_all_but(self, kept: Collection) -> None:
         chroma.remove_others(kept.client, [kept.generation], kept.dimension)

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
+from pydantic import SecretStr
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -127,6 +128,10 @@ async def stored(settings: Settings) -> AsyncIterator[tuple[Sessions, Transcript
     from memsrv.adapters.sqlite_copy import copy_store
     from memsrv.adapters.transcript_sql import SqlTranscript
 
+    if settings.database_url.get_secret_value():
+        raise SettingsError(
+            "Only sessions in SQLite can be replayed.", "Unset MEMSRV_DATABASE_URL to replay those of a data folder."
+        )
     with TemporaryDirectory(prefix="memsrv-replay-") as folder:
         await asyncio.to_thread(copy_store, settings.data_dir, Path(folder))
         database = await Database.open(Path(folder))
@@ -162,7 +167,7 @@ async def player(settings: Settings, *, paid: bool) -> AsyncIterator[Replay]:
     from memsrv.wiring import opened
 
     with TemporaryDirectory(prefix="memsrv-replay-") as folder:
-        apart: dict[str, Any] = {"data_dir": Path(folder), "chroma_url": "", "faults": None}
+        apart: dict[str, Any] = {"data_dir": Path(folder), "chroma_url": "", "database_url": SecretStr(""), "faults": None}
         if not paid:
             apart["summary_provider"] = ""
         async with opened(settings.model_copy(update=apart)) as parts:

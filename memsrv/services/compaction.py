@@ -7,11 +7,14 @@
 (3) A compaction that fails leaves all as it was. It is tried again, each time after twice the wait, up to `tries` times; then
     the next message after the wait tries once more. A try is noted before it begins, for what kills the server too.
 (4) No request waits for the background; only a prompt that would not fit its model waits, for a moment.
+(5) Of several processes each sees to the sessions that are written to through it, and one that leads also to those that are
+    behind when it takes the lead. A session is claimed for as long as it is summarised, so that no two do the same work.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,7 +27,8 @@ from memsrv.core.policy import Policy
 from memsrv.core.sizes import Sizes
 from memsrv.errors import MemsrvError, SessionNotFound, SummaryConflict
 from memsrv.model import NewMessage, Session, SessionKey, Snapshot, Trigger
-from memsrv.ports import Compactions, Sessions
+from memsrv.ports import Claims, Compactions, Lead, Sessions
+from memsrv.services.alone import ALONE
 from memsrv.services.deriving import Choose, Deriver
 
 PAGE = 500
@@ -40,6 +44,10 @@ ROOM_WAIT_S = 2.0
 log = structlog.get_logger()
 
 
+class Elsewhere(Exception):
+    """Another process is summarising the session."""
+
+
 class Compaction:
     """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3);
     `store_retry_s`: how long a store that is out of reach is left alone."""
@@ -53,9 +61,12 @@ class Compaction:
         workers: int = 2,
         tries: int = 5,
         store_retry_s: float = 5.0,
+        lead: Lead = ALONE,
+        claims: Claims = ALONE,
     ):
         self._deriver, self._sessions, self._compactions = deriver, sessions, compactions
         self._workers, self._tries, self._store_retry_s = workers, tries, store_retry_s
+        self._lead, self._claims = lead, claims
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
         self._later: dict[SessionKey, asyncio.TimerHandle] = {}
@@ -75,7 +86,7 @@ class Compaction:
     def start(self) -> None:
         """Begin to work in the background, with what the sessions that are there have waiting."""
         self._tasks = {asyncio.create_task(self._work(), name="compaction") for _ in range(self._workers)}
-        self._tasks.add(asyncio.create_task(self._catch_up(), name="compaction-behind"))
+        self._tasks.add(asyncio.create_task(self._lead_on(), name="compaction-behind"))
 
     def notify(self, session: Session, added: Sequence[NewMessage] | None = None) -> None:
         """Something was written to the session: messages added at its end, or (None) anything."""
@@ -161,19 +172,24 @@ class Compaction:
             return await self._tried(key, self._room_made(key, choose))
 
     async def _room_made(self, key: SessionKey, choose: Choose) -> Snapshot | None:
-        look = await self._deriver.look(key, choose)
-        return await self._deriver.derive(look, noted=True) if look.plan else None
+        async with self._own(key):
+            look = await self._deriver.look(key, choose)
+            return await self._deriver.derive(look, noted=True) if look.plan else None
 
     async def _cover_all(self, key: SessionKey, choose: Choose) -> Snapshot | None:
         """Cover what is chosen, in as many snapshots as it takes."""
         made: Snapshot | None = None
         conflicts = 0
         while True:
-            look = await self._deriver.look(key, choose)
-            if look.plan is None:
-                return made
             try:
-                made = await self._deriver.derive(look)
+                async with self._own(key):
+                    look = await self._deriver.look(key, choose)
+                    if look.plan is None:
+                        return made
+                    made = await self._deriver.derive(look)
+            except Elsewhere:
+                await asyncio.sleep(BUSY_RETRY_S)
+                continue
             except SummaryConflict:
                 conflicts += 1
                 if conflicts == CONFLICTS:
@@ -205,6 +221,13 @@ class Compaction:
             self._queued.discard(key)
             await self._consider(key)
 
+    async def _lead_on(self) -> None:
+        """Catch up as often as this process takes the lead."""
+        while not self._closing:
+            await self._lead.taken()
+            await self._catch_up()
+            await self._lead.lost()
+
     async def _catch_up(self) -> None:
         """Look at every session that goes on beyond its summary, one after the other."""
         after = 0
@@ -229,8 +252,11 @@ class Compaction:
             return
         self._working += 1
         try:
-            async with lock:
-                made = await self._do_due(key)
+            async with lock, self._own(key) as session:
+                made = await self._do_due(session)
+        except Elsewhere:
+            self._put_later(key, BUSY_RETRY_S)
+            return
         except SessionNotFound:
             self._conflicts.pop(key, None)
             return
@@ -247,9 +273,9 @@ class Compaction:
         while len(self._calm) > CALM_SESSIONS:
             self._calm.pop(next(iter(self._calm)))
 
-    async def _do_due(self, key: SessionKey) -> Snapshot | None:
+    async def _do_due(self, session: Session) -> Snapshot | None:
         """One compaction, if one is due and need not wait."""
-        session = await self._sessions.find(key)
+        key = session.key
         standing = await self._compactions.standing(session.number)
         if standing is None or not self.policy(session).compacts:
             return None
@@ -272,6 +298,9 @@ class Compaction:
         """What comes of the work; None also if it failed, which is then seen to."""
         try:
             made = await work
+        except Elsewhere:
+            self._put_later(key, BUSY_RETRY_S)
+            return None
         except SummaryConflict:
             self._conflicts[key] += 1
             self._put_later(key, min(CONFLICT_WAIT_S * 2.0 ** min(self._conflicts[key], 20), LONGEST_CONFLICT_WAIT_S))
@@ -299,6 +328,15 @@ class Compaction:
             self._put_later(key, self._store_retry_s)
         elif standing.failures < self._tries:
             self._put_later(key, standing.wait_s)
+
+    @asynccontextmanager
+    async def _own(self, key: SessionKey) -> AsyncIterator[Session]:
+        """The session, which no other process summarises inside. Raises SessionNotFound, StoreDown and Elsewhere."""
+        session = await self._sessions.find(key)
+        async with self._claims.claim(session.number) as own:
+            if not own:
+                raise Elsewhere
+            yield session
 
     def _lock(self, key: SessionKey) -> asyncio.Lock:
         lock = self._locks.get(key)

@@ -11,6 +11,8 @@ Appending a message marks it unindexed in the same transaction; only this module
     comes in meanwhile goes into both, first. After a stop in the midst the next start goes on with it.
 (6) One failure does not hide another: a message is to blame only if it fails alone while the embedder answers a probe; it
     waits longer each time and is set aside in the end, and the others go on. An index that fails is never a message's fault.
+(7) Of several processes the one that leads does all this. The others look on: they open what answers, for searching, and a
+    rebuild that is asked of them begins in the queue, where the one that leads finds it.
 """
 
 import asyncio
@@ -26,7 +28,8 @@ import structlog
 from memsrv.core.view import CHUNKS, VIEW
 from memsrv.errors import EmbedderDown, IndexDown, MemsrvError
 from memsrv.model import Generation, PendingChunk
-from memsrv.ports import Embedder, IndexQueue, VectorIndex
+from memsrv.ports import Embedder, IndexQueue, Lead, VectorIndex
+from memsrv.services.alone import ALONE
 from memsrv.services.embedding import Batch, Embedding, batches
 
 REMOVALS = 1000
@@ -34,6 +37,8 @@ SUSPECT_AFTER = 3
 """After so many failures in a row the batch, not the embedder, may be to blame."""
 PROGRESS_POLL_S = 0.25
 """A waiter looks again at least so often: a mark may have been cleared just before it began to wait."""
+LOOKS_KEPT = 3
+"""After a swap the old collection stays for so many looks of those who look on, who search it until they have looked."""
 
 log = structlog.get_logger()
 
@@ -68,7 +73,8 @@ class Counters:
 class Indexer:
     """One background task. `batch`: texts in one call of the embedder; `window`: chunks taken from the queue at once;
     `attempts`: how often a message is tried before it is set aside; `recut` cuts a page of messages anew and says whether there
-    were any; `poll_s`: how long a quiet queue is left alone."""
+    were any; `poll_s`: how long a quiet queue is left alone; `look_s`: how often a process that does not lead looks who does,
+    and what it fills."""
 
     def __init__(
         self,
@@ -83,12 +89,16 @@ class Indexer:
         max_backoff_s: float = 30.0,
         poll_s: float = 60.0,
         recut: Callable[[], Awaitable[bool]] | None = None,
+        lead: Lead = ALONE,
+        look_s: float = 1.0,
     ):
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
         self._embedding = Embedding(embedder)
         self._batch, self._window, self._attempts = batch, window, attempts
         self._backoff_s, self._max_backoff_s, self._poll_s = backoff_s, max_backoff_s, poll_s
+        self._lead, self._look_s = lead, look_s
+        self._leads = lead.held
         self._generation: Generation | None = None
         self._answering: Generation | None = None
         self._recut, self._uncut = recut, True
@@ -160,12 +170,19 @@ class Indexer:
     async def _run(self) -> None:
         while not self._closing.is_set():
             self._wake.clear()
-            error = await outcome(self._round())
+            if self._leads != self._lead.held:
+                self._change_sides()
+            error = await outcome(self._round() if self._leads else self._look_on())
             if error is None and not self._worked:
                 error = await outcome(self._rest())
             if error:
                 self._note_failure(error)
-                await asleep(self._closing, self._backoff())
+                await asleep(self._closing, self._backoff() if self._leads else self._look_s)
+
+    def _change_sides(self) -> None:
+        """The index is to be opened anew, as its owner or not; the other may have stopped in the midst of cutting."""
+        self._leads, self._uncut = self._lead.held, True
+        self._generation = self._answering = None
 
     def _backoff(self) -> float:
         longest = min(self._max_backoff_s, self._backoff_s * 2.0 ** min(self._failures - 1, 20))
@@ -179,14 +196,13 @@ class Indexer:
         elif isinstance(error, IndexDown):
             self._down.add("index")
             self._generation = None
-        log.warning("indexing failed", error=type(error).__name__, reason=reason(error), failures=self._failures)
+        if self._leads or self._failures == 1:
+            log.warning("indexing failed", error=type(error).__name__, reason=reason(error), failures=self._failures)
 
     async def _round(self) -> None:
         """Do what is due. Raises what went wrong."""
         async with self._working:
-            generation = self._generation or await self._begin()
-            if self._rebuild_asked:
-                generation = await self._build_beside(generation)
+            generation = await self._build_beside(self._generation or await self._begin())
             worked = await self._remove()
             if "embedder" in self._down:
                 await self._embedding.probe()
@@ -204,16 +220,40 @@ class Indexer:
 
     async def _rest(self) -> None:
         """Sleep until something is due."""
-        due_s = await self._queue.next_due_s()
-        await asleep(self._wake, self._poll_s if due_s is None else min(due_s, self._poll_s))
+        if self._leads:
+            due_s = await self._queue.next_due_s()
+            await asleep(self._wake, self._poll_s if due_s is None else min(due_s, self._poll_s))
+        else:
+            await asleep(self._closing, self._look_s)
 
-    async def _begin(self) -> Generation:
-        """Open the index for the embedder's generation; a new one if there is none, or if the index was lost."""
+    async def _look_on(self) -> None:
+        """Keep open what another process fills. Raises what went wrong."""
+        fingerprint, dimension = await self._wanted()
+        filled, answering = await self._queue.newest(), await self._queue.answering()
+        if filled is None or answering is None or answering.space != Generation(0, fingerprint).space:
+            raise IndexDown("The process that leads has not begun, or has another embedder.")
+        if self._generation is None or self._answering != answering:
+            await self._index.follow(answering, dimension)
+            self._catching_up = True
+        self._generation, self._answering = filled, answering
+        await self._ask_on(filled)
+        if self._catching_up:
+            self._catching_up = (await self._queue.backlog())[0] > 0
+        self._worked = False
+        self._down.clear()
+        self._failures = 0
+
+    async def _wanted(self) -> tuple[str, int]:
+        """The fingerprint of a generation by this embedder, and its dimension."""
         if self._embedder.dimension is None:
             await self._embedding.probe()
         dimension = self._embedder.dimension
         assert dimension, "an embedder that answered knows its dimension"
-        fingerprint = f"{self._embedder.fingerprint}|{dimension}|view{VIEW}|chunks{CHUNKS}"
+        return f"{self._embedder.fingerprint}|{dimension}|view{VIEW}|chunks{CHUNKS}", dimension
+
+    async def _begin(self) -> Generation:
+        """Open the index for the embedder's generation; a new one if there is none, or if the index was lost."""
+        fingerprint, dimension = await self._wanted()
         generation, new = await self._queue.generation(fingerprint)
         answering = await self._queue.answering()
         self._embedding.forget()
@@ -227,21 +267,32 @@ class Indexer:
         self._catching_up = (await self._queue.backlog())[0] > 0
         return generation
 
-    async def _build_beside(self, generation: Generation) -> Generation:
-        """Begin the rebuild that was asked for, unless one is under way."""
-        if generation == self._answering:
-            self._embedding.forget()
-            generation = await self._queue.renew(generation.fingerprint, beside=True)
-            await self._index.build(generation)
-            self._generation = generation
-            log.info("a rebuild begins", generation=generation.number)
+    async def _ask_on(self, filled: Generation) -> None:
+        """Begin the generation of a rebuild that was asked for here, unless one is under way."""
+        if self._rebuild_asked and filled == self._answering:
+            await self._queue.renew(filled.fingerprint, beside=True)
         self._rebuild_asked = False
-        return generation
+
+    async def _build_beside(self, generation: Generation) -> Generation:
+        """Begin the rebuild that was asked for, here or of another process."""
+        await self._ask_on(generation)
+        newest = await self._queue.newest()
+        if newest is None or newest == generation:
+            return generation
+        if newest.fingerprint != generation.fingerprint:  # one with another embedder led for a moment
+            return await self._begin()
+        self._embedding.forget()
+        await self._index.build(newest)
+        self._generation = newest
+        log.info("a rebuild begins", generation=newest.number)
+        return newest
 
     async def _swap(self, generation: Generation) -> None:
         """What was built answers from now on. The queue first: if the index fails now, the next start opens what it says."""
         await self._queue.swap(generation)
         self._answering = generation
+        if self._lead is not ALONE:
+            await asleep(self._closing, LOOKS_KEPT * self._look_s)
         await self._index.swap()
         log.info("the rebuilt index answers", generation=generation.number)
 

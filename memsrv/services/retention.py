@@ -2,7 +2,8 @@
 
 (1) What is due follows from the transcript and the settings alone: a stop in the midst loses nothing, the next sweep goes on.
 (2) At most `PAGE` messages go in one transaction, so that no write waits long. (3) Each goes as if it were deleted by hand; pins
-and meta stay. Once a day, since each time a summary of what went is derived anew.
+and meta stay. Once a day, since each time a summary of what went is derived anew. (4) Of several processes the one that leads
+sweeps.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ import structlog
 from memsrv.core.retention import days_kept, expired
 from memsrv.errors import MemsrvError
 from memsrv.model import Session
-from memsrv.ports import Sessions, Transcript
+from memsrv.ports import Lead, Sessions, Transcript
+from memsrv.services.alone import ALONE
 from memsrv.services.ingest import Ingest
 
 PAGE = 200
@@ -41,9 +43,10 @@ class Retention:
         days: int,
         sweep_s: float = SWEEP_S,
         clock: Callable[[], datetime] = now,
+        lead: Lead = ALONE,
     ):
         self._transcript, self._sessions, self._ingest = transcript, sessions, ingest
-        self._days, self._sweep_s, self._clock = days, sweep_s, clock
+        self._days, self._sweep_s, self._clock, self._lead = days, sweep_s, clock, lead
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -60,7 +63,7 @@ class Retention:
     async def sweep(self) -> int:
         """Forget what is due in every session; how many messages that were."""
         taken, after = 0, 0
-        while page := await self._sessions.every(after=after, limit=PAGE):
+        while self._lead.held and (page := await self._sessions.every(after=after, limit=PAGE)):
             after = page[-1].number
             for session in page:
                 if days := days_kept(session.settings, self._days):
@@ -69,6 +72,7 @@ class Retention:
 
     async def _run(self) -> None:
         while True:
+            await self._lead.taken()
             try:
                 if taken := await self.sweep():
                     log.info("messages expired", messages=taken)

@@ -30,6 +30,7 @@ async def readyz(runtime: Services, response: Response) -> dict[str, Any]:
         "degraded": sorted(state.degraded),
         "pending_index": state.pending,
         "set_aside": state.set_aside,
+        "leads": runtime.lead.held,
         "embedder": runtime.embedder.fingerprint,
     }
 

@@ -49,7 +49,8 @@ async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
             keys = "keys are wanted" if wanted else "no keys, open" if settings.allow_open else "no keys, loopback only"
             structlog.get_logger().info("listening", url=address, data_dir=str(settings.data_dir), access=keys)
             page = "" if wanted else f"; API page {address}/docs"
-            print(f"memsrv listens on {address} ({keys}); data in {settings.data_dir}{page}", file=sys.stderr)
+            place = "PostgreSQL" if settings.database_url.get_secret_value() else settings.data_dir
+            print(f"memsrv listens on {address} ({keys}); data in {place}{page}", file=sys.stderr)
             await Server(config).serve(sockets=[listener])
 
 

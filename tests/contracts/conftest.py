@@ -10,17 +10,20 @@ from shutil import copytree
 from typing import Any, Protocol
 
 import pytest
+from sqlalchemy import Connection, text
 
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import Database
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.queue_sql import SqlIndexQueue
 from memsrv.adapters.records_sql import SqlReceipts, SqlSwitches
+from memsrv.adapters.schema import metadata
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.model import NewChunk, NewMessage, SessionKey, Span
 from memsrv.ports import Calibrations, Compactions, IndexQueue, LexicalIndex, Receipts, Sessions, Snapshots, Switches, Transcript
+from tests.postgresql import Postgresql
 
 KEPT = 5
 
@@ -68,10 +71,46 @@ def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["sqlite"])
-async def stores(request: pytest.FixtureRequest, tmp_path: Path, empty_folder: Path) -> AsyncIterator[Stores]:
-    folder = copytree(empty_folder, tmp_path / "store")
-    database = await Database.open(folder)
+@pytest.fixture(scope="session")
+def one_database(postgresql: Postgresql) -> str:
+    """A database with the whole schema; its URL. Emptying it is cheaper than making one for each test."""
+
+    async def make(url: str) -> None:
+        await (await Database.connect(url)).close()
+
+    url = postgresql.database()
+    asyncio.run(make(url))
+    return url
+
+
+def empty(connection: Connection) -> None:
+    """Take out what the test before has left, where tests share a database."""
+    if connection.dialect.name == "sqlite":
+        return
+    tables = ", ".join(table.name for table in metadata.sorted_tables)
+    connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Awaitable[Database]]:
+    """Opens the test's database, which is empty at first; as often as it is called, for one after the other."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("one_database")
+        return lambda: Database.connect(url)
+    folder = copytree(request.getfixturevalue("empty_folder"), tmp_path / "store")
+    return lambda: Database.open(folder)
+
+
+@pytest.fixture
+async def database(connect: Callable[[], Awaitable[Database]]) -> AsyncIterator[Database]:
+    database = await connect()
+    await database.write(empty)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def stores(database: Database) -> AsyncIterator[Stores]:
     receipts = SqlReceipts(database, kept=KEPT)
     yield Stores(
         transcript=SqlTranscript(database),
@@ -87,7 +126,6 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path, empty_folder: P
         drained=receipts.close,
     )
     await receipts.close()
-    await database.close()
 
 
 @pytest.fixture

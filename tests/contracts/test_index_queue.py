@@ -29,6 +29,13 @@ async def generation(stores):
 # --- generations ----------------------------------------------------------------------------------------------------
 
 
+async def test_the_newest_generation_is_told_whatever_it_is_made_by(stores):
+    assert await stores.queue.newest() is None
+    await stores.queue.generation("f")
+    second, _ = await stores.queue.generation("g")
+    assert await stores.queue.newest() == second
+
+
 async def test_the_same_fingerprint_is_the_same_generation(stores):
     first, new = await stores.queue.generation("f")
     assert new

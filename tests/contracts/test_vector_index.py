@@ -4,24 +4,20 @@ import asyncio
 import contextlib
 import itertools
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
 from memsrv.adapters.vectors_chroma import ChromaVectors
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Said, Scope
+from tests.chroma_server import chroma_server
 
 DIMENSION = 16
 GENERATION = Generation(1, "hashing|view1")
-START_S = 60
 CACHE_BYTES = 1_000_000
 EXACT, INDEXED = 20_000, 0
 NUMBERS = itertools.count(100)
@@ -31,29 +27,8 @@ Build = Callable[[int], ChromaVectors]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real `chroma run` on loopback; its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder = tmp_path_factory.mktemp("chroma-server")
-    command = [str(Path(sys.executable).with_name("chroma")), "run", "--host", "127.0.0.1", "--port", str(port)]
-    with subprocess.Popen([*command, "--path", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_for(url)
-            yield url
-        finally:
-            process.terminate()
-
-
-def wait_for(url: str) -> None:
-    deadline = time.monotonic() + START_S
-    while True:
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{url}/api/v2/heartbeat").is_success:
-                return
-        assert time.monotonic() < deadline, "the Chroma server did not start"
-        time.sleep(0.1)
+    with chroma_server(tmp_path_factory.mktemp("chroma-server")) as url:
+        yield url
 
 
 @pytest.fixture(params=["embedded", "server"])
@@ -398,6 +373,24 @@ async def test_what_another_process_wrote_to_the_server_is_seen_after_a_while(se
             await theirs.remove([1])
             await theirs.put([chunk(3)], vectors[2:])
         assert set(await found(ours, scope(1), vectors[0])) == {2, 3}
+
+
+async def test_what_another_process_fills_is_searched_and_left_as_it_is(server: str) -> None:
+    def build(exact: int) -> ChromaVectors:
+        return ChromaVectors.server(server, cache_bytes=CACHE_BYTES, exact_chunks=exact)
+
+    vectors, generation = rows(2), Generation(11, "shared")
+    looking_on = build(EXACT)
+    with pytest.raises(IndexDown):  # it is not there yet, and is not made
+        await looking_on.follow(generation, DIMENSION)
+    async with opened(build, generation=generation) as leading:
+        await leading.put([chunk(1)], vectors[:1])
+        await looking_on.follow(generation, DIMENSION)
+        assert await found(looking_on, scope(1), vectors[0]) == [1]
+        with pytest.raises(IndexDown):
+            await looking_on.follow(Generation(12, "shared"), DIMENSION)
+        assert await found(leading, scope(1), vectors[0]) == [1]
+    await looking_on.close()
 
 
 async def test_a_cache_too_small_for_the_scope_still_answers_right(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ revision = "0001"
 down_revision = None
 
 Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Name = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
@@ -32,9 +33,9 @@ def sessions() -> None:
     op.create_table(
         "sessions",
         number(),
-        text("tenant"),
-        text("name"),
-        sa.Column("owner", sa.Text()),
+        sa.Column("tenant", Name, nullable=False),
+        sa.Column("name", Name, nullable=False),
+        sa.Column("owner", Name),
         text("settings"),
         text("meta"),
         integer("last_position"),
