@@ -74,6 +74,7 @@ class Compaction:
         self._calm: dict[int, Calm] = {}
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._leading: asyncio.Task[None] | None = None
         self._rooms: dict[SessionKey, asyncio.Task[Snapshot | None]] = {}
         self._working = 0
         self._closing = False
@@ -86,7 +87,7 @@ class Compaction:
     def start(self) -> None:
         """Begin to work in the background, with what the sessions that are there have waiting."""
         self._tasks = {asyncio.create_task(self._work(), name="compaction") for _ in range(self._workers)}
-        self._tasks.add(asyncio.create_task(self._lead_on(), name="compaction-behind"))
+        self._leading = asyncio.create_task(self._lead_on(), name="compaction-lead")
 
     def notify(self, session: Session, added: Sequence[NewMessage] | None = None) -> None:
         """Something was written to the session: messages added at its end, or (None) anything."""
@@ -109,9 +110,11 @@ class Compaction:
         for timer in self._later.values():
             timer.cancel()
         self._closing = True
+        if self._leading:
+            self._leading.cancel()
         for _ in range(self._workers):
             self._queue.put_nowait(None)
-        tasks = [*self._tasks, *self._rooms.values()]
+        tasks = [*self._tasks, *self._rooms.values(), *([self._leading] if self._leading else [])]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
             for task in tasks:
@@ -223,9 +226,12 @@ class Compaction:
 
     async def _lead_on(self) -> None:
         """Catch up as often as this process takes the lead."""
-        while not self._closing:
+        while True:
             await self._lead.taken()
-            await self._catch_up()
+            catching_up = asyncio.create_task(self._catch_up(), name="compaction-behind")
+            self._tasks.add(catching_up)
+            await asyncio.wait({catching_up})
+            self._tasks.discard(catching_up)
             await self._lead.lost()
 
     async def _catch_up(self) -> None:

@@ -1,0 +1,87 @@
+"""Several real servers on one PostgreSQL and one Chroma server."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.chroma_server import chroma_server
+from tests.e2e.conftest import Served
+from tests.postgresql import Postgresql
+
+PATIENCE_S = 60
+TALK = [{"role": ("user", "assistant")[n % 2], "content": f"We decided to paint room {n} green."} for n in range(20)]
+
+
+@pytest.fixture(scope="module")
+def pair(postgresql: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Served]]:
+    """Two servers; the first of them leads, until the last test that asks for them kills it."""
+    with chroma_server(tmp_path_factory.mktemp("chroma")) as chroma_url:
+        shared = {"MEMSRV_DATABASE_URL": postgresql.database(), "MEMSRV_CHROMA_URL": chroma_url, "MEMSRV_FAULTS": "{}"}
+        folder = tmp_path_factory.mktemp("several")
+        servers = [Served(folder, **shared) for _ in range(2)]
+        yield servers[0], servers[1]
+        for server in servers:
+            server.stop()
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    for _ in range(PATIENCE_S * 10):
+        if found := holds():
+            return found
+        threading.Event().wait(0.1)
+    raise AssertionError("it did not come to pass")
+
+
+def leads(server: Served) -> bool:
+    return bool(server.http.get("/readyz").json()["leads"])
+
+
+def recalled(server: Served, session: str, query: str) -> list[dict[str, Any]]:
+    hits: list[dict[str, Any]] = server.http.get(f"/context/{session}/recall", params={"query": query}).json()["recall"]
+    return hits
+
+
+def test_one_of_them_leads(pair):
+    assert [leads(server) for server in pair] == [True, False]
+
+
+def test_positions_have_no_gap_when_both_are_written_to_at_once(pair):
+    def post(n: int) -> int:
+        message = {"role": ("user", "assistant")[n % 2], "content": f"Fact {n}: the drawer of number {n} holds folder {n * 7}."}
+        return int(pair[n % 2].http.post("/context/s/messages", json=message).json()["messages"][0]["position"])
+
+    with ThreadPoolExecutor(8) as writers:
+        positions = list(writers.map(post, range(40)))
+    assert sorted(positions) == list(range(1, 41))
+    read = [server.http.get("/context/s/messages", params={"limit": 100}).json()["messages"] for server in pair]
+    assert read[0] == read[1]
+    assert [message["position"] for message in read[0]] == list(range(1, 41))
+
+
+def test_a_message_stored_through_one_is_known_to_the_other_and_recalled_by_both(pair):
+    key = {"role": "user", "content": "My spare key is under the blue flowerpot.", "id": "key"}
+    leading, other = pair
+    assert other.http.post("/context/k/messages?wait_ms=30000", json=key).json()["pending_index"] == 0
+    assert leading.http.post("/context/k/messages", json=key).json()["messages"][0]["created"] is False
+    for server in pair:
+        until(lambda server=server: any(hit["score"] and "flowerpot" in hit["text"] for hit in recalled(server, "k", "the key?")))
+
+
+def test_a_process_summarises_what_is_written_through_it(pair):
+    pair[1].http.post("/context/m/messages", json={"messages": TALK})
+    until(lambda: pair[0].http.get("/context/m/summaries").json()["summaries"])
+
+
+def test_when_the_one_that_leads_is_killed_the_other_makes_its_vectors_and_summaries(pair):
+    leading, other = pair
+    leading.http.put("/_faults", json={"embedder": "raise", "summarizer": "delay:600000"})
+    leading.http.post("/context/left/messages", json={"messages": TALK})
+    until(lambda: "embedder" in leading.http.get("/readyz").json()["degraded"])
+    leading.kill()
+    until(lambda: leads(other))
+    other.wait_indexed("left")
+    assert any(hit["score"] for hit in recalled(other, "left", "Which colour has room 3?"))
+    assert until(lambda: other.http.get("/context/left/summaries").json()["summaries"])[0]["covers_upto"] >= 8
