@@ -8,7 +8,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY memsrv memsrv
 COPY data/summary data/summary
 COPY data/vocabularies data/vocabularies
-RUN pip install --no-cache-dir . && rm -rf /src/*
+RUN pip install --no-cache-dir '.[postgresql]' && rm -rf /src/*
 
 USER memsrv
 WORKDIR /home/memsrv
