@@ -124,5 +124,7 @@ def disk(settings: Settings) -> Finding:
 
 
 def extras() -> Finding:
-    there = importlib.util.find_spec("sentence_transformers") is not None
-    return Finding("extras", True, f"sentence-transformers is {'installed' if there else 'not installed (optional)'}")
+    optional = {"sentence-transformers": "sentence_transformers", "psycopg (PostgreSQL)": "psycopg"}
+    found = {name: importlib.util.find_spec(module) is not None for name, module in optional.items()}
+    told = (f"{name} is {'installed' if there else 'not installed (optional)'}" for name, there in found.items())
+    return Finding("extras", True, "; ".join(told))

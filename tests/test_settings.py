@@ -1,10 +1,11 @@
-"""The upstream of the proxy, as the settings name it."""
+"""Settings that hold secrets or places, and the upstream of the proxy as they name it."""
 
 import pytest
 
 from memsrv.errors import SettingsError
-from memsrv.settings import Settings, default_upstream, endpoints
+from memsrv.settings import Settings, default_upstream, describe, endpoints, load
 
+URL = "postgresql://memsrv:swordfish@db.example/memsrv"
 TWO = '{"one": {"base_url": "http://one/v1"}, "two": {"base_url": "http://two/v1"}}'
 
 
@@ -47,3 +48,17 @@ def test_a_provider_cannot_take_the_upstream_s_name():
 )
 def test_the_default_is_the_upstream_else_the_only_provider(given, default):
     assert default_upstream(endpoints(Settings(**given))) == default
+
+
+def test_the_url_of_the_database_is_never_shown():
+    settings = load({"database_url": URL})
+    assert ("MEMSRV_DATABASE_URL", "********", "command line") in describe(settings, {"database_url": URL})
+    assert "swordfish" not in repr(settings) + str(settings)
+
+
+@pytest.mark.parametrize("value", ["mysql://memsrv:swordfish@db/memsrv", "swordfish", "/data/swordfish.sqlite3"])
+def test_a_database_that_is_not_postgresql_is_refused_without_quoting_it(value, monkeypatch):
+    monkeypatch.setenv("MEMSRV_DATABASE_URL", value)
+    with pytest.raises(SettingsError, match="MEMSRV_DATABASE_URL: write it as postgresql://") as refusal:
+        load()
+    assert "swordfish" not in refusal.value.message

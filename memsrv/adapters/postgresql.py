@@ -18,7 +18,8 @@ from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MemsrvErr
 NEEDED = 14  # idle_session_timeout
 CONNECT_S = 5
 LOCK_WAIT_MS = 5000
-IDLE_MS = 20_000  # so long may a process that hangs hold up the writers of all others
+HANG_MS = 20_000  # so long may a process that hangs hold up the writers of all others
+ABSENT_MS = 10_000  # so long may one that hangs keep its locks
 LOCKS = "hashtext('memsrv ' || current_schema())"
 """The first of the two numbers of an advisory lock: two memsrvs in two schemas of one database do not share locks."""
 WRITE_LOCK = 0
@@ -42,7 +43,8 @@ class PostgresqlServer:
 
     def writing(self) -> Engine:
         """One transaction at a time, whatever process begins it; each is on the disk when it ends."""
-        made = self._engine(1, {"lock_timeout": LOCK_WAIT_MS, "synchronous_commit": "on"})
+        options = {"lock_timeout": LOCK_WAIT_MS, "idle_in_transaction_session_timeout": HANG_MS, "synchronous_commit": "on"}
+        made = self._engine(1, options)
         turn = f"SELECT pg_advisory_xact_lock({LOCKS}, {WRITE_LOCK})"
         event.listen(made, "begin", lambda connection: connection.exec_driver_sql(turn))
         return made
@@ -53,8 +55,8 @@ class PostgresqlServer:
         return self._engine(connections, one_state)
 
     def locking(self) -> Engine:
-        """One connection that holds locks for as long as it is asked something at least every ten seconds."""
-        made = self._engine(1, {"idle_session_timeout": 10_000})
+        """One connection that holds locks for as long as it asks something at least every ABSENT_MS."""
+        made = self._engine(1, {"idle_session_timeout": ABSENT_MS})
         return made.execution_options(isolation_level="AUTOCOMMIT")
 
     def check(self, connection: Connection) -> None:
@@ -111,8 +113,7 @@ class PostgresqlServer:
         return True
 
     def _engine(self, connections: int, options: Mapping[str, Any]) -> Engine:
-        all_options = {"idle_in_transaction_session_timeout": IDLE_MS, **options}
-        own = " ".join(f"-c {name}={value}" for name, value in all_options.items())
+        own = " ".join(f"-c {name}={value}" for name, value in options.items())
         asked = str(self._url.query.get("options", ""))
         arguments = {
             "application_name": "memsrv",

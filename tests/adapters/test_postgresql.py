@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select, text
 
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import HEAD, Database
-from memsrv.adapters.postgresql import check_version
+from memsrv.adapters.postgresql import PostgresqlServer, check_version
 from memsrv.adapters.schema import generations, metadata
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.transcript_sql import SqlTranscript
@@ -158,6 +158,14 @@ def test_a_server_that_is_too_old_is_refused_with_what_is_needed():
 
 async def test_a_commit_is_durable_whatever_the_servers_default_is(database):
     assert await database.write(setting("synchronous_commit")) == "on"  # the test's server has it off
+
+
+async def test_a_process_that_hangs_is_cut_off(postgresql, database):
+    assert await database.write(setting("idle_in_transaction_session_timeout")) == "20s"
+    engine = PostgresqlServer(postgresql.url("postgres")).locking()
+    with engine.connect() as connection:
+        assert setting("idle_session_timeout")(connection) == "10s"
+    engine.dispose()
 
 
 async def test_readers_can_do_nothing_but_read_one_state(database, other):

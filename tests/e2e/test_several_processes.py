@@ -39,6 +39,11 @@ def leads(server: Served) -> bool:
     return bool(server.http.get("/readyz").json()["leads"])
 
 
+def shown(server: Served, session: str, asked: dict[str, str]) -> str:
+    """What a prompt says."""
+    return str(server.http.get(f"/context/{session}/prompt", params=asked).json()["messages"])
+
+
 def recalled(server: Served, session: str, query: str) -> list[dict[str, Any]]:
     hits: list[dict[str, Any]] = server.http.get(f"/context/{session}/recall", params={"query": query}).json()["recall"]
     return hits
@@ -68,6 +73,33 @@ def test_a_message_stored_through_one_is_known_to_the_other_and_recalled_by_both
     assert leading.http.post("/context/k/messages", json=key).json()["messages"][0]["created"] is False
     for server in pair:
         until(lambda server=server: any(hit["score"] and "flowerpot" in hit["text"] for hit in recalled(server, "k", "the key?")))
+
+
+def test_what_one_changes_is_in_the_next_prompt_of_the_other(pair):
+    one, other = pair
+    asked = {"query": "Where is the bicycle?", "mode": "hybrid"}
+    one.http.post("/context/p/messages", json={"role": "user", "content": "The bicycle is in the cellar.", "id": "where"})
+    assert all("cellar" in shown(server, "p", asked) for server in pair)
+    other.http.patch("/context/p/messages/where", json={"content": "The bicycle is in the attic."})
+    one.http.patch("/context/p/meta", json={"goal": "Find the bicycle."})
+    for server in pair:
+        prompt = shown(server, "p", asked)
+        assert "attic" in prompt
+        assert "cellar" not in prompt
+        assert "Find the bicycle." in prompt
+    one.http.delete("/context/p/messages/where")
+    assert "attic" not in shown(other, "p", asked)
+
+
+def test_a_receipt_and_what_the_provider_counted_are_known_to_both(pair):
+    one, other = pair
+    one.http.post("/context/r/messages", json={"role": "user", "content": "Good morning."})
+    receipt = one.http.get("/context/r/prompt", params={"model": "m"}).json()["receipt"]
+    until(lambda: other.http.get("/context/r/receipts").json()["receipts"])
+    usage = {"receipt": receipt["id"], "prompt_tokens": receipt["total_tokens"] * 2}
+    told = other.http.post("/context/r/usage", json=usage).json()
+    assert told["counted"]
+    assert one.http.get("/context/r/prompt", params={"model": "m"}).json()["receipt"]["factor"] == told["factor"] > 1
 
 
 def test_a_process_summarises_what_is_written_through_it(pair):
