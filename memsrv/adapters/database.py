@@ -7,7 +7,8 @@
     committed state.
 (4) Deleted text leaves SQLite's files soon after; a note in the same transaction sees to it, also after a crash.
 (5) A schema that this version does not know is never touched.
-(6) A write whose commit was cut off is not tried again by itself: it may have been done.
+(6) While the store is out of reach no write is tried again by itself: one whose commit was cut off may have been done, and
+    what waits behind a lock would wait once more for each.
 
 The tables and statements of the other adapters are plain SQL; what only one database knows is in `sqlite` and `postgresql`.
 """
@@ -30,7 +31,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from memsrv.adapters.postgresql import PostgresqlServer
 from memsrv.adapters.sqlite import SqliteFile
-from memsrv.errors import BadRequest, CannotStart, MemsrvError
+from memsrv.errors import BadRequest, CannotStart, MemsrvError, StoreDown
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -227,8 +228,8 @@ class Database:
         return batch
 
     def _commit_together(self, batch: list[Write]) -> None:
-        """Run each in a savepoint. When the database or our own code fails, nothing is settled: each tries alone then,
-        so that an error meets the one it belongs to."""
+        """Run each in a savepoint. When a statement or our own code fails, nothing is settled: each tries alone then, so that an
+        error meets the one it belongs to. A store that is out of reach is so for all."""
         for write in batch:
             write.alone = True
         if len(batch) < 2:
@@ -238,7 +239,7 @@ class Database:
                 for write in batch:
                     run_in_savepoint(connection, write)
         except DBAPIError as error:
-            if error.connection_invalidated:  # (6)
+            if isinstance(self._vendor.in_our_words(error), StoreDown):
                 for write in batch:
                     write.refusal, write.settled = self._vendor.in_our_words(error), True
             return

@@ -88,6 +88,7 @@ class Compaction:
         """Begin to work in the background, with what the sessions that are there have waiting."""
         self._tasks = {asyncio.create_task(self._work(), name="compaction") for _ in range(self._workers)}
         self._leading = asyncio.create_task(self._lead_on(), name="compaction-lead")
+        self._tasks.add(self._leading)
 
     def notify(self, session: Session, added: Sequence[NewMessage] | None = None) -> None:
         """Something was written to the session: messages added at its end, or (None) anything."""
@@ -111,10 +112,10 @@ class Compaction:
             timer.cancel()
         self._closing = True
         if self._leading:
-            self._leading.cancel()
+            self._leading.cancel()  # what it waits for is no work
         for _ in range(self._workers):
             self._queue.put_nowait(None)
-        tasks = [*self._tasks, *self._rooms.values(), *([self._leading] if self._leading else [])]
+        tasks = [*self._tasks, *self._rooms.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
             for task in tasks:
