@@ -1,6 +1,7 @@
 """`memsrv eval replay`: an operator's own sessions, once more under each mode.
 
-The data folder is only read, also while a server runs on it: what is replayed is a copy, in a folder that is gone at the end.
+The data folder (or database) is only read, also while a server runs on it: what is replayed is a copy, in a folder that is
+gone at the end.
 """
 
 import asyncio
@@ -122,18 +123,19 @@ async def recordings_of(settings: Settings, wanted: Wanted) -> list[Recording]:
 
 @asynccontextmanager
 async def stored(settings: Settings) -> AsyncIterator[tuple[Sessions, Transcript]]:
-    """The stores of a copy of the data folder."""
+    """The stores of a copy of the data folder, or of the database."""
     from memsrv.adapters.database import Database
+    from memsrv.adapters.postgresql_copy import copy_database
     from memsrv.adapters.sessions_sql import SqlSessions
     from memsrv.adapters.sqlite_copy import copy_store
     from memsrv.adapters.transcript_sql import SqlTranscript
 
-    if settings.database_url.get_secret_value():
-        raise SettingsError(
-            "Only sessions in SQLite can be replayed.", "Unset MEMSRV_DATABASE_URL to replay those of a data folder."
-        )
+    url = settings.database_url.get_secret_value()
     with TemporaryDirectory(prefix="memsrv-replay-") as folder:
-        await asyncio.to_thread(copy_store, settings.data_dir, Path(folder))
+        if url:
+            await asyncio.to_thread(copy_database, url, Path(folder))
+        else:
+            await asyncio.to_thread(copy_store, settings.data_dir, Path(folder))
         database = await Database.open(Path(folder))
         try:
             yield SqlSessions(database), SqlTranscript(database)

@@ -97,6 +97,16 @@ async def test_sessions_are_read_by_name_in_the_order_asked_for(folder):
     assert [message.payload["content"] for message in recording.messages] == ["Hello."]
 
 
+async def test_sessions_in_postgresql_are_read_too(postgresql):
+    url = postgresql.database()
+    database = await Database.connect(url)
+    await append(database, "default", "ferry", *TALK)
+    await database.close()
+    (recording,) = await recordings_of(Settings(database_url=url), wanted("ferry"))
+    assert [message.payload["content"] for message in recording.messages] == list(TALK)
+    assert [message.position for message in recording.messages] == list(range(1, len(TALK) + 1))
+
+
 async def test_the_newest_are_read_but_those_without_a_user_message(folder):
     assert [recording.key.name for recording in await read(folder, newest=2)] == ["ferry"]
 
