@@ -30,7 +30,7 @@ OUT_OF_REACH = ("08", "25", "28", "40", "53", "55", "57", "58", "F0", "XX")
 """Classes of SQLSTATE that may pass: connections, locks, resources, shutdowns, a server that is read-only, input and output."""
 HINT = "Check MEMSRV_DATABASE_URL, and that the PostgreSQL server is up; 'memsrv doctor' tries it."
 RIGHTS = "The role must own the database, or may CREATE in its schema: ALTER DATABASE name OWNER TO role."
-EXTRA = "Install it with: pip install 'memsrv[postgresql]'."
+EXTRA = "Install it with: pip install 'psycopg[binary]' (memsrv's extra 'postgresql')."
 
 
 class PostgresqlServer:
