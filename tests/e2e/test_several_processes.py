@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.chroma_server import chroma_server
-from tests.e2e.conftest import Served
 from tests.postgresql import Postgresql
+from tests.served import Served
 
 PATIENCE_S = 60
 
