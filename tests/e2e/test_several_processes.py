@@ -60,7 +60,9 @@ def test_one_of_them_leads(pair):
 def test_positions_have_no_gap_when_both_are_written_to_at_once(pair):
     def post(n: int) -> int:
         message = {"role": ("user", "assistant")[n % 2], "content": f"Fact {n}: the drawer of number {n} holds folder {n * 7}."}
-        return int(pair[n % 2].http.post("/context/s/messages", json=message).json()["messages"][0]["position"])
+        answer = pair[n % 2].http.post("/context/s/messages", json=message)
+        assert answer.status_code == 201, answer.text
+        return int(answer.json()["messages"][0]["position"])
 
     with ThreadPoolExecutor(8) as writers:
         positions = list(writers.map(post, range(40)))
