@@ -3,12 +3,16 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text
 
+import memsrv
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import HEAD, Database
 from memsrv.adapters.postgresql import PostgresqlServer, check_version
@@ -82,6 +86,48 @@ async def test_an_empty_database_gets_the_whole_schema(database):
 
     assert await database.read(differences) == []
     assert await database.read(lambda connection: connection.scalar(text("SELECT version_num FROM alembic_version"))) == HEAD
+
+
+@pytest.mark.parametrize("revision", ["0001", "0003"])
+async def test_an_older_database_is_brought_up_to_date_with_what_it_holds(postgresql, revision):
+    url = postgresql.database()
+    of_revision(url, revision)
+    opened = await Database.connect(url)
+    held = {
+        "SELECT erased, last_position FROM sessions": (2, 3),
+        "SELECT first_position, last_position FROM idempotency": (1, 3),
+        "SELECT answers FROM generations": (True,),
+        "SELECT text FROM snapshots": ("",),
+    }
+    for query, expected in held.items():
+        assert await opened.read(lambda c, query=query: tuple(c.exec_driver_sql(query).one())) == expected
+
+    def differences(connection: Connection) -> list[object]:
+        return compare_metadata(MigrationContext.configure(connection), metadata)
+
+    assert await opened.read(differences) == []
+    await opened.close()
+
+
+def of_revision(url: str, revision: str) -> None:
+    """A database as an older version left it: a session of three positions, one of them taken, and an edited summary."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(memsrv.__file__).parent / "migrations"))
+    engine = PostgresqlServer(url).writing()
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        for statement in (
+            "INSERT INTO sessions VALUES (7, 'acme', 'talk', NULL, '{}', '{}', 3, 0, 0, 5, 5)",
+            """INSERT INTO messages VALUES (3, 7, 1, 'x', '{"role":"user","content":"old"}', 'user', NULL, 5, 5, NULL, 'd',"""
+            " 0, NULL, 0, 0, NULL, false)",
+            "INSERT INTO snapshots (session_number, version, covers_upto, text, made_at, stale)"
+            " VALUES (7, 1, 1, 'edited', 5, true)",
+            """INSERT INTO idempotency VALUES (7, 'k', 'd', '[["x",1,0],["y",3,1]]')""",
+            "INSERT INTO generations VALUES (5, 'f', 0)",
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
 
 
 async def test_several_processes_that_start_at_once_make_one_schema(postgresql):

@@ -1,5 +1,6 @@
 """Messages go when they are older than their session keeps them; what was set by hand stays."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -8,12 +9,15 @@ import pytest
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
 from memsrv.core.retention import days_kept, expired
 from memsrv.model import Draft, Message, SessionKey, Stretch
+from memsrv.ports import Lead
+from memsrv.services.alone import ALONE
 from memsrv.services.gates import Gates
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.pressure import Pressure
 from memsrv.services.retention import PAGE, Retention
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors
+from tests.fakes_several import GivenLead
 from tests.house import House
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
@@ -59,13 +63,13 @@ async def house(tmp_path):
     await opened.close()
 
 
-def retention(house: House, *, days: int, ahead_days: float) -> Retention:
+def retention(house: House, *, days: int, ahead_days: float, lead: Lead = ALONE) -> Retention:
     """The service, as if so many days had passed."""
     indexer = Indexer(MemoryQueue(), MemoryVectors(), HashingEmbedder(), batch=1)
     parts = (house.transcript, house.sessions, SnowballAnalyzer(), indexer, house.compaction, Gates())
     ingest = Ingest(*parts, pressure=Pressure(10, "writes"))
     clock = lambda: datetime.now(UTC) + timedelta(days=ahead_days)  # noqa: E731
-    return Retention(house.transcript, house.sessions, ingest, days=days, clock=clock)
+    return Retention(house.transcript, house.sessions, ingest, days=days, clock=clock, lead=lead)
 
 
 async def ids(house: House, key: SessionKey = KEY) -> list[str]:
@@ -111,3 +115,17 @@ async def test_an_append_after_a_sweep_goes_on_with_the_positions(house):
     await service.sweep()
     appended = await service._ingest.append(KEY, [Draft({"role": "user", "content": "later"})])
     assert appended.messages[0].position == 4
+
+
+async def test_of_several_processes_the_one_that_leads_sweeps(house):
+    await house.say(3)
+    lead = GivenLead(held=False)
+    service = retention(house, days=1, ahead_days=2, lead=lead)
+    service.start()
+    assert await service.sweep() == 0
+    assert len(await ids(house)) == 3
+    lead.give(True)
+    async with asyncio.timeout(10):
+        while await ids(house):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await service.close()

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from memsrv.errors import IndexDown
+from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.adapters.checks_sql import SqlChecks
+from memsrv.adapters.database import Database
+from memsrv.errors import IndexDown, NotHere
 from memsrv.model import Snapshot
 from memsrv.services.compaction import Compaction
 from memsrv.services.indexer import Indexer
-from memsrv.services.writing import SummaryWriter
-from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors
-from tests.fakes_prompt import LetterCounter
+from memsrv.services.verifying import Verifier
+from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors, down
 from tests.fakes_several import GivenLead, SharedClaims
-from tests.house import KEY, LONG, House, trusting
+from tests.house import KEY, House
 
 PATIENCE_S = 10.0
 LOOK_S = 0.002
@@ -126,6 +128,62 @@ async def test_a_new_generation_is_followed() -> None:
         assert pair.queue.current != before
 
 
+async def test_a_rebuild_that_is_asked_of_one_is_done_by_the_one_that_leads() -> None:
+    pair = Pair()
+    pair.queue.append(1, "hello")
+    async with pair.running():
+        await pair.all_indexed(0, 1)
+        before = pair.queue.serving
+        pair.indexers[1].rebuild()
+        await until(lambda: pair.queue.serving != before)
+        await until(lambda: list(pair.stored.generations) == [pair.queue.serving.number])
+        await pair.all_indexed(0, 1)
+        assert [sorted(view.searched) for view in pair.views] == [[10], [10]]
+        told = [await indexer.rebuilding() for indexer in pair.indexers]
+    assert [(now.running, now.left, now.answers) for now in told] == [(False, 0, pair.queue.serving.number)] * 2
+    assert [indexer.counters.indexed_chunks for indexer in pair.indexers] == [2, 0]
+
+
+async def test_the_one_that_looks_on_searches_what_answers_while_another_is_built() -> None:
+    pair = Pair()
+    pair.queue.append(1, "hello")
+    async with pair.running():
+        await pair.all_indexed(0, 1)
+        answering = pair.queue.serving
+        pair.embedders[0].fail = down
+        pair.indexers[0].rebuild()
+        await until(lambda: pair.indexers[0].counters.failed_batches > 0)
+        told = await pair.indexers[1].rebuilding()
+        await until(lambda: pair.indexers[1].reindexing is False)
+        assert sorted(pair.views[1].searched) == [10]
+        assert told.answers == answering.number
+
+
+async def test_a_rebuild_goes_on_when_another_takes_the_lead() -> None:
+    pair = Pair()
+    pair.queue.append(1, "hello")
+    async with pair.running():
+        await pair.all_indexed(0, 1)
+        before = pair.queue.serving
+        pair.embedders[0].fail = down
+        pair.indexers[0].rebuild()
+        await until(lambda: pair.indexers[0].counters.failed_batches > 0)
+        await pair.indexers[0].close()
+        pair.leads[1].give(True)
+        await until(lambda: pair.queue.serving != before)
+        await pair.all_indexed(1)
+        assert sorted(pair.views[1].searched) == [10]
+
+
+async def test_an_index_is_verified_only_by_the_one_that_leads(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path)
+    pair = Pair()
+    parts = (SqlChecks(database), pair.queue, pair.views[1], pair.indexers[1], SnowballAnalyzer())
+    with pytest.raises(NotHere, match="Another process"):
+        await Verifier(*parts, lead=pair.leads[1]).verify()
+    await database.close()
+
+
 async def test_one_with_another_embedder_than_the_one_that_leads_is_degraded_and_changes_nothing() -> None:
     pair = Pair()
     pair.queue.append(1, "hello")
@@ -162,9 +220,7 @@ async def summaries(house: House) -> list[Snapshot]:
 
 def beside(house: House, **several: object) -> Compaction:
     """The compaction of another process on the same stores."""
-    writer = SummaryWriter(house.listing, trusting, LetterCounter())
-    parts = (house.transcript, house.sessions, house.snapshots, house.compactions, writer, LetterCounter(), LONG)
-    return Compaction(*parts, **several)
+    return Compaction(house.deriver, house.sessions, house.compactions, **several)
 
 
 async def test_two_processes_that_find_a_session_due_summarise_it_once(house: House) -> None:
