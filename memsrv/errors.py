@@ -12,7 +12,7 @@
     ├── Unauthorized 401 unauthorized       ├── MessageConflict 409 message_conflict
     ├── ForeignHost 403 foreign_host        ├── IdempotencyConflict 409 idempotency_conflict
     ├── ForeignOrigin 403 foreign_origin    ├── ForbiddenScope 403 forbidden_scope
-    ├── RateLimited 429 rate_limited        │
+    ├── RateLimited 429 rate_limited        ├── NotHere 409 not_here
     ├── BodyTooLarge 413 body_too_large     ├── SummaryConflict 409 summary_conflict
     ├── Busy 429 too_many_waiting           ├── SummaryStale 409 summary_stale
     ├── StoreDown 503 store_unavailable     ├── SummarizerDown 503 summarizer_down
@@ -222,6 +222,13 @@ class SummaryStale(MemsrvError):
 
     code, status = "summary_stale", 409
     hint = "Restore a version that is not stale, or make a new one with POST /context/{session}/compact."
+
+
+class NotHere(MemsrvError):
+    """What is asked for is done by another process, or by the database itself."""
+
+    code, status = "not_here", 409
+    hint = "docs/growing.md says what is done where."
 
 
 class BodyTooLarge(MemsrvError):

@@ -494,7 +494,8 @@ class Checks(Protocol):
         ...
 
     async def purge(self) -> None:
-        """Take every trace of deleted text out of the files, however large; writes wait meanwhile."""
+        """Take every trace of deleted text out of the files, however large; writes wait meanwhile. Raises NotHere where the
+        database does that by itself."""
         ...
 
 

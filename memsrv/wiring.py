@@ -263,7 +263,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         switching=Switching(sessions, switches, compaction, gates, usual),
         assembler=assembler,
         calibrator=calibrator,
-        verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer),
+        verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer, lead=locks),
         relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter),
         providers=known,
         faults=faults,

@@ -121,6 +121,27 @@ def test_keys_of_the_settings_are_listed_without_their_text(tmp_path):
     assert "sixteen" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backup", "copy.zip"),
+        ("restore", "there.zip"),
+        ("import", "there.zip"),
+        ("reindex",),
+        ("verify",),
+        ("purge",),
+    ],
+)
+def test_work_on_a_folder_is_refused_where_the_sessions_are_in_postgresql(tmp_path, words):
+    (tmp_path / "there.zip").touch()
+    file = [str(tmp_path / name) for name in words[1:]]
+    refused = memsrv(words[0], *file, "--data-dir", tmp_path / "store", MEMSRV_DATABASE_URL="postgresql://memsrv@nowhere/memsrv")
+    assert refused.returncode == 2
+    assert "the sessions are in PostgreSQL" in refused.stderr
+    assert "nowhere" not in refused.stderr
+    assert not (tmp_path / "copy.zip").exists()
+
+
 def test_origins_of_pages_are_named_one_by_one():
     assert memsrv("config", MEMSRV_CORS_ORIGINS="https://app.example, http://localhost:3000").returncode == 0
     for bad in ("*", "app.example", "https://app.example/path"):

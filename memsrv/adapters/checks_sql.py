@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, exists, func, insert, or_, select, text, update
+from sqlalchemy import Connection, Select, and_, exists, func, insert, or_, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.erasing_sql import empty, rewritten
@@ -27,6 +27,7 @@ from memsrv.adapters.schema import (
     vector_removals,
 )
 from memsrv.adapters.transcript_rows import MESSAGES_BY_NUMBER, message_of
+from memsrv.errors import NotHere
 from memsrv.model import Generation, Span, StoredChunk, StoredMessage
 
 
@@ -37,8 +38,8 @@ class SqlChecks:
         self._database = database
 
     async def integrity(self) -> list[str]:
-        """What SQLite finds wrong with its file."""
-        return await self._database.read(integrity)
+        """What the database finds wrong with its own files."""
+        return await self._database.integrity()
 
     async def counts(self) -> Mapping[str, int]:
         """How many of each wrong thing the tables hold."""
@@ -118,7 +119,12 @@ class SqlChecks:
         await self._database.write(lambda connection: list_removals(connection, chunk_numbers))
 
     async def purge(self) -> None:
-        """Take every trace of deleted text out of the files, however large."""
+        """Take every trace of deleted text out of the files, however large. Raises NotHere where they are not ours."""
+        if not self._database.keeps_traces:
+            raise NotHere(
+                "What was deleted leaves the files of this database by its own autovacuum.",
+                "Its backups and write-ahead log hold it for as long as they are kept; docs/growing.md.",
+            )
         await self._database.purge()
 
     async def repair(self) -> None:
@@ -132,13 +138,6 @@ class SqlChecks:
 
 
 WAITING = {"generation": 0, "attempts": 0, "retry_at": 0, "reason": None, "set_aside": False}
-
-
-def integrity(connection: Connection) -> list[str]:
-    """The lines of `integrity_check` and of `foreign_key_check`, at most a hundred; none is good."""
-    lines = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check(100)")) if row[0] != "ok"]
-    broken = {(row[0], row[2]) for row in connection.execute(text("PRAGMA foreign_key_check")).fetchmany(100)}
-    return lines + [f"rows of {table} refer to rows of {parent} that are not there" for table, parent in sorted(broken)]
 
 
 def chunks_by_message(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[StoredChunk, ...]]:

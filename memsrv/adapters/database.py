@@ -68,12 +68,21 @@ class Vendor(Protocol):
         """What it is, for people."""
         ...
 
+    def integrity(self, connection: Connection) -> list[str]:
+        """What it finds wrong with its own files; none is good."""
+        ...
+
     def in_our_words(self, error: DBAPIError) -> MemsrvError:
         """A driver's error as one of ours."""
         ...
 
     def not_usable(self, error: DBAPIError) -> CannotStart:
         """An error that met the start."""
+        ...
+
+    @property
+    def keeps_traces(self) -> bool:
+        """Whether deleted text stays in its files until it is purged."""
         ...
 
     def note_traces(self, connection: Connection) -> None:
@@ -168,6 +177,15 @@ class Database:
     async def describe(self) -> str:
         """What it is, for people. Raises StoreDown."""
         return await self.read(self._vendor.describe)
+
+    async def integrity(self) -> list[str]:
+        """What the database finds wrong with its own files; none is good."""
+        return await self.read(self._vendor.integrity)
+
+    @property
+    def keeps_traces(self) -> bool:
+        """Whether deleted text stays in its files until it is purged."""
+        return self._vendor.keeps_traces
 
     async def purge(self, *, upto_bytes: int | None = None) -> None:
         """Take what was deleted out of the files; returns when it is done. Writes wait meanwhile, a second or so for each

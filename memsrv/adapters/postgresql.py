@@ -37,6 +37,7 @@ class PostgresqlServer:
     """database.Vendor for a database of a PostgreSQL server."""
 
     name = "The database at MEMSRV_DATABASE_URL"
+    keeps_traces = False
 
     def __init__(self, url: str):
         self._url = parsed(url)
@@ -79,6 +80,10 @@ class PostgresqlServer:
             " pg_size_pretty(pg_database_size(current_database()))"
         ).one()
         return f"PostgreSQL {version}, database {name}, schema {schema}, {size}"
+
+    def integrity(self, connection: Connection) -> list[str]:
+        """Nothing: constraints hold always, and the server looks after its own pages."""
+        return []
 
     def in_our_words(self, error: DBAPIError) -> MemsrvError:
         """A driver's error as one of ours."""

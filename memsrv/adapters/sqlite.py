@@ -54,6 +54,7 @@ class SqliteFile:
 
     folder: Path
     name = f"The file {FILE} in the data folder"
+    keeps_traces = True
 
     def writing(self) -> Engine:
         """Made for one process: the data folder is locked. Raises CannotStart when Python's SQLite is too old."""
@@ -68,6 +69,12 @@ class SqliteFile:
 
     def describe(self, connection: Connection) -> str:
         return f"SQLite {sqlite3.sqlite_version}"
+
+    def integrity(self, connection: Connection) -> list[str]:
+        """The lines of `integrity_check` and of `foreign_key_check`, at most a hundred; none is good."""
+        lines = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(100)") if row[0] != "ok"]
+        broken = {(row[0], row[2]) for row in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(100)}
+        return lines + [f"rows of {table} refer to rows of {parent} that are not there" for table, parent in sorted(broken)]
 
     def in_our_words(self, error: DBAPIError) -> MemsrvError:
         return in_our_words(error, self.folder)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memsrv import settings
-from memsrv.cli.options import AsJson, DataDir, given, print_json
+from memsrv.cli.options import AsJson, DataDir, folder_settings, print_json
 from memsrv.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def backup(file: File, data_dir: DataDir = None, as_json: AsJson = False) -> Non
     """Write a backup: the sessions and the keys. The server may run meanwhile."""
     from memsrv.wiring import backed_up
 
-    told(backed_up(settings.load(given(data_dir=data_dir)), file), "backed up", as_json=as_json)
+    told(backed_up(folder_settings(data_dir), file), "backed up", as_json=as_json)
 
 
 def restore(
@@ -38,7 +37,7 @@ def restore(
 
     if not file.is_file():
         raise SettingsError("There is no such backup.", "Name the file that 'memsrv backup' wrote.")
-    told(restored(settings.load(given(data_dir=data_dir)), file, force=force), "restored", as_json=as_json)
+    told(restored(folder_settings(data_dir), file, force=force), "restored", as_json=as_json)
 
 
 def told(archive: "Archive", done: str, *, as_json: bool) -> None:

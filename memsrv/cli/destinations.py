@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
-from memsrv import settings
+from memsrv.cli.options import folder_settings
 from memsrv.cli.remote import Refused, ask, path_of
 from memsrv.core.imports.drafts import Conversation, Imported, Skipped, State
 from memsrv.core.imports.own import draft_line, header_line
@@ -125,13 +125,14 @@ class Folder:
 
 @contextmanager
 def folder(data_dir: Path) -> Iterator[Folder]:
-    """The folder, open. Of several tenants the first is taken. Raises DataDirLocked."""
+    """The folder, open. Of several tenants the first is taken. Raises DataDirLocked, and SettingsError if the
+    sessions are not in a folder."""
     from memsrv.services.access import DEFAULT_TENANT
     from memsrv.web.logs import configure
     from memsrv.wiring import opened
 
     configure("auto", "error")
-    ours = settings.load({"data_dir": data_dir})
+    ours = folder_settings(data_dir)
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         runtime = runner.run(stack.enter_async_context(opened(ours)))

@@ -9,7 +9,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memsrv import settings
 from memsrv.core.visible import visible
+from memsrv.errors import SettingsError
+from memsrv.settings import Settings
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the databases.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -24,6 +27,17 @@ WIDTH_WITHOUT_TERMINAL = 160
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def folder_settings(data_dir: Path | None) -> Settings:
+    """The settings for work on the data folder itself. Raises SettingsError when the sessions are not in it."""
+    ours = settings.load(given(data_dir=data_dir))
+    if ours.database_url.get_secret_value():
+        raise SettingsError(
+            "MEMSRV_DATABASE_URL is set: the sessions are in PostgreSQL, not in a data folder.",
+            "Unset it if you mean the folder; docs/growing.md says how it is done with PostgreSQL.",
+        )
+    return ours
 
 
 def print_json(value: Any) -> None:

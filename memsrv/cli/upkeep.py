@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from memsrv import settings
-from memsrv.cli.options import AsJson, DataDir, Key, Url, console, given, print_json
+from memsrv.cli.options import AsJson, DataDir, Key, Url, console, folder_settings, print_json
 from memsrv.cli.remote import Body, answers, ask, server
 
 if TYPE_CHECKING:
@@ -133,8 +133,10 @@ def served_or_here(
     from memsrv.web.logs import configure
     from memsrv.wiring import opened
 
+    ours = settings.load() if data_dir is None else folder_settings(data_dir)
+
     async def run() -> Body:
-        async with opened(settings.load(given(data_dir=data_dir))) as runtime:
+        async with opened(ours) as runtime:
             return await here(runtime)
 
     configure("auto", "error")

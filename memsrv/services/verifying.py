@@ -3,6 +3,7 @@
 (1) The transcript is the truth: what differs from it is made from it. What is missing in it cannot be mended, only told.
 (2) Vectors are compared while the index is held still, so that work in hand is not taken for an error.
 (3) A finding holds numbers, never text.
+(4) Of several processes the one that leads can do it: it alone can hold the index still.
 """
 
 import asyncio
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsrv.core.content import digest, without_nul
-from memsrv.errors import IndexDown, StoreDown
+from memsrv.errors import IndexDown, NotHere, StoreDown
 from memsrv.model import StoredChunk, StoredMessage
-from memsrv.ports import Analyzer, Checks, IndexQueue, VectorIndex
+from memsrv.ports import Analyzer, Checks, IndexQueue, Lead, VectorIndex
+from memsrv.services.alone import ALONE
 from memsrv.services.indexer import Indexer
 from memsrv.services.recutting import chunks_of
 
@@ -43,14 +45,20 @@ class Verifier:
         analyzer: Analyzer,
         *,
         purge_wait_s: float = 600.0,
+        lead: Lead = ALONE,
     ):
+        self._lead = lead
         self._purge_wait_s = purge_wait_s
         self._checks, self._queue, self._index = checks, queue, index
         self._indexer, self._analyzer = indexer, analyzer
         self._one = asyncio.Lock()
 
     async def verify(self, *, fix: bool = False) -> list[Check]:
-        """Look at everything; takes about as long as reading it all once."""
+        """Look at everything; takes about as long as reading it all once. Raises NotHere if another process leads."""
+        if not self._lead.held:
+            raise NotHere(
+                "Another process fills the index, and only that one can verify.", "Ask the one whose /readyz says that it leads."
+            )
         async with self._one:
             found = {"database": len(await self._checks.integrity()), **await self._checks.counts()}
             if fix:
@@ -64,7 +72,8 @@ class Verifier:
 
     async def purge(self) -> None:
         """Take every trace of what was deleted out of the store's files, however large, and of removed generations out of the
-        index's. Writes wait meanwhile. Raises StoreDown if readers or a full disk stand in the way for long, and IndexDown."""
+        index's. Writes wait meanwhile. Raises NotHere where the database does that by itself, StoreDown if readers or a full
+        disk stand in the way for long, and IndexDown."""
         async with self._one:
             try:
                 async with asyncio.timeout(self._purge_wait_s):

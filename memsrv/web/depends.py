@@ -29,6 +29,9 @@ CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"model": Failure, "description": "The id or key is taken"},
     413: {"model": Failure, "description": "The body is too large"},
 }
+NOT_HERE: dict[int | str, dict[str, Any]] = {
+    409: {"model": Failure, "description": "Another process does this, or the database itself"},
+}
 
 
 def told(model: type[BaseModel], status: int = 200) -> dict[int | str, dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from memsrv.web.answers import PurgedOut, RebuildingOut, VerifiedOut
-from memsrv.web.depends import REFUSALS, Services, told
+from memsrv.web.depends import NOT_HERE, REFUSALS, Services, told
 from memsrv.wiring import Runtime
 
 router = APIRouter(tags=["operation"], responses={status: REFUSALS[status] for status in (401, 403, 422, 503, 507)})
@@ -30,7 +30,7 @@ async def rebuilding_out(runtime: Runtime) -> dict[str, Any]:
     return {"running": now.running, **asdict(now), "degraded": sorted(runtime.indexer.degraded)}
 
 
-@router.post("/verify", responses=told(VerifiedOut))
+@router.post("/verify", responses=told(VerifiedOut) | NOT_HERE)
 async def verify(
     runtime: Services, fix: Annotated[bool, Query(description="Mend what can be made anew from the transcript.")] = False
 ) -> dict[str, Any]:
@@ -39,7 +39,7 @@ async def verify(
     return {"good": all(not check.wrong for check in checks), "checks": [asdict(check) for check in checks]}
 
 
-@router.post("/purge", responses=told(PurgedOut))
+@router.post("/purge", responses=told(PurgedOut) | NOT_HERE)
 async def purge(runtime: Services) -> dict[str, Any]:
     """Take every trace of deleted text out of the database file, however large, and of rebuilt vectors; writes wait."""
     await runtime.verifier.purge()

@@ -111,6 +111,27 @@ def test_a_process_summarises_what_is_written_through_it(pair):
     until(lambda: pair[0].http.get("/context/m/summaries").json()["summaries"])
 
 
+def test_a_rebuild_asked_of_the_one_that_looks_on_is_done_by_the_one_that_leads_while_both_answer(pair):
+    boat = {"role": "user", "content": "The boat is moored at pier nine."}
+    pair[1].http.post("/context/b/messages?wait_ms=30000", json=boat)
+    before = pair[1].http.get("/reindex").json()["answers"]
+    assert pair[1].http.post("/reindex").json()["running"] is True
+
+    def done() -> bool:
+        for server in pair:
+            assert any("pier nine" in hit["text"] for hit in recalled(server, "b", "Where is the boat?"))
+        told = [server.http.get("/reindex").json() for server in pair]
+        return all(not now["running"] and (now["answers"] or 0) > before for now in told)
+
+    until(done)
+    assert pair[0].http.post("/verify").json()["good"] is True
+
+
+def test_what_another_process_or_the_database_does_is_refused(pair):
+    refused = [pair[1].http.post("/verify"), *(server.http.post("/purge") for server in pair)]
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(409, "not_here")] * 3
+
+
 def test_when_the_one_that_leads_is_killed_the_other_makes_its_vectors_and_summaries(pair):
     leading, other = pair
     leading.http.put("/_faults", json={"embedder": "raise", "summarizer": "delay:600000"})
