@@ -1,48 +1,39 @@
 """Keep the index in step with the transcript.
 
-Appending a message marks it unindexed in the same transaction; only this module clears the mark.
+Appending a message marks it unindexed in the same transaction; only indexing it clears the mark.
 
-(1) A message is marked indexed only after all its chunks are in the index.
+(1) A message is marked indexed only after all its chunks are in the index (`filling`).
 (2) A chunk's number is its vector's id, so redoing (1) overwrites.
 (3) Deleting the index and running to the end restores recall in full: an index that holds fewer vectors than there are marks
     was lost, and a new generation begins.
 (4) An embedder that is down is waited for. Only another fingerprint, told by an embedder that answers, makes a generation.
 (5) A rebuild fills a generation beside the one that answers, which goes on to, and swaps when it misses nothing more. What
     comes in meanwhile goes into both, first. After a stop in the midst the next start goes on with it.
-(6) One failure does not hide another: a message is to blame only if it fails alone while the embedder answers a probe; it
-    waits longer each time and is set aside in the end, and the others go on. An index that fails is never a message's fault.
-(7) Of several processes the one that leads does all this. The others look on: they open what answers, for searching, and a
+(6) Of several processes the one that leads does all this. The others look on: they open what answers, for searching, and a
     rebuild that is asked of them begins in the queue, where the one that leads finds it.
 """
 
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import structlog
 
 from memsrv.core.view import CHUNKS, VIEW
-from memsrv.errors import EmbedderDown, IndexDown, MemsrvError
-from memsrv.model import Generation, PendingChunk
+from memsrv.errors import EmbedderDown, IndexDown
+from memsrv.model import Generation
 from memsrv.ports import Embedder, IndexQueue, Lead, VectorIndex
 from memsrv.services.alone import ALONE
-from memsrv.services.embedding import Batch, Embedding, batches
+from memsrv.services.embedding import Embedding
+from memsrv.services.filling import Counters, Filler, outcome, reason
 
 REMOVALS = 1000
-SUSPECT_AFTER = 3
-"""After so many failures in a row the batch, not the embedder, may be to blame."""
-PROGRESS_POLL_S = 0.25
-"""A waiter looks again at least so often: a mark may have been cleared just before it began to wait."""
 LOOKS_KEPT = 3
 """After a swap the old collection stays for so many looks of those who look on, who search it until they have looked."""
 
 log = structlog.get_logger()
-
-Messages = Sequence[Sequence[PendingChunk]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +50,6 @@ class Rebuilding:
     def running(self) -> bool:
         """Whether a generation is built beside the one that answers."""
         return self.generation != self.answers
-
-
-@dataclass(slots=True)
-class Counters:
-    """What the indexer did since it started."""
-
-    indexed_chunks: int = 0
-    removed_chunks: int = 0
-    failed_batches: int = 0
 
 
 class Indexer:
@@ -95,7 +77,7 @@ class Indexer:
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
         self._embedding = Embedding(embedder)
-        self._batch, self._window, self._attempts = batch, window, attempts
+        self._filler = Filler(queue, index, self._embedding, self.counters, batch=batch, window=window, attempts=attempts)
         self._backoff_s, self._max_backoff_s, self._poll_s = backoff_s, max_backoff_s, poll_s
         self._lead, self._look_s = lead, look_s
         self._leads = lead.held
@@ -108,7 +90,7 @@ class Indexer:
         self._failures = 0
         self._worked = False
         self._working = asyncio.Lock()
-        self._wake, self._closing, self._moved = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._wake, self._closing = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -152,9 +134,7 @@ class Indexer:
 
     async def progress(self, timeout_s: float) -> None:
         """Return when marks were cleared, or after a moment, at most `timeout_s`: look again then."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(timeout_s, PROGRESS_POLL_S)):
-                await self._moved.wait()
+        await self._filler.progress(timeout_s)
 
     async def close(self, grace_s: float = 3.0) -> None:
         """Stop after the round that runs, or in the midst of it after `grace_s`; what is left is redone at the next start."""
@@ -209,7 +189,7 @@ class Indexer:
             if self._recut and self._uncut:
                 self._uncut = await self._recut()
                 worked = worked or self._uncut
-            worked = await self._index_pending(generation) or worked
+            worked = await self._filler.fill(generation, failures=self._failures) or worked
             if generation != self._answering and (await self._queue.left(generation))[0] == 0:
                 await self._swap(generation)
         self._worked = worked
@@ -290,10 +270,11 @@ class Indexer:
     async def _swap(self, generation: Generation) -> None:
         """What was built answers from now on. The queue first: if the index fails now, the next start opens what it says."""
         await self._queue.swap(generation)
-        self._answering = generation
+        self._answering, self._rebuild_asked = generation, False  # asked meanwhile: it was under way
         if self._lead is not ALONE:
             await asleep(self._closing, LOOKS_KEPT * self._look_s)
-        await self._index.swap()
+        if self._lead.held:
+            await self._index.swap()
         log.info("the rebuilt index answers", generation=generation.number)
 
     async def _lost(self, generation: Generation, new: bool) -> bool:
@@ -318,85 +299,9 @@ class Indexer:
             self.counters.removed_chunks += len(numbers)
         return bool(numbers)
 
-    # --- messages ---------------------------------------------------------------------------------------------------
-
-    async def _index_pending(self, generation: Generation) -> bool:
-        """Take a window of messages from the queue; those that failed before go alone, after the others."""
-        messages: dict[int, list[PendingChunk]] = {}
-        for chunk in await self._queue.pending(generation, limit=self._window):
-            messages.setdefault(chunk.message_number, []).append(chunk)
-        sound = [chunks for chunks in messages.values() if not chunks[0].attempts]
-        for group in (sound, *([chunks] for chunks in messages.values() if chunks[0].attempts)):
-            if group:
-                await self._settle(generation, group)
-        return bool(messages)
-
-    async def _settle(self, generation: Generation, messages: Messages) -> None:
-        """Index messages; if one of them is to blame for a failure, find it by halves and let the others through."""
-        error = await outcome(self._index_messages(generation, messages))
-        if error is None:
-            return
-        if not await self._to_blame(messages, error):
-            raise error
-        if len(messages) == 1:
-            await self._blame(messages[0][0].message_number, error)
-            return
-        middle = len(messages) // 2
-        await self._settle(generation, messages[:middle])
-        await self._settle(generation, messages[middle:])
-
-    async def _index_messages(self, generation: Generation, messages: Messages) -> None:
-        chunks = [chunk for message in messages for chunk in message]
-        storing: asyncio.Task[None] | None = None
-        try:
-            for batch in batches(chunks, self._batch):
-                vectors = await self._embedding.vectors([text for text, _ in batch])
-                if storing:
-                    await storing
-                storing = asyncio.create_task(self._put(batch, vectors))  # while the next batch is embedded
-        finally:
-            if storing:
-                await storing
-        await self._queue.mark_indexed(generation, chunks)
-        self.counters.indexed_chunks += len(chunks)
-        self._moved.set()
-        self._moved = asyncio.Event()
-
-    async def _to_blame(self, messages: Messages, error: Exception) -> bool:
-        """Whether the messages are at fault, and not the embedder or a store."""
-        if isinstance(error, MemsrvError) and not isinstance(error, EmbedderDown):
-            return False
-        poison = isinstance(error, EmbedderDown) and error.poison
-        known = len(messages) == 1 and messages[0][0].attempts > 0
-        if not (poison or known or self._failures >= SUSPECT_AFTER):
-            return False
-        return await outcome(self._embedding.probe()) is None
-
-    async def _blame(self, message_number: int, error: Exception) -> None:
-        if await self._queue.mark_failed(message_number, reason(error), most=self._attempts):
-            log.error("a message cannot be indexed and is set aside", message=message_number, reason=reason(error))
-
-    async def _put(self, batch: Batch, vectors: np.ndarray) -> None:
-        rows = [(chunk, at) for at, (_, chunks) in enumerate(batch) for chunk in chunks]
-        await self._index.put([chunk for chunk, _ in rows], vectors[[at for _, at in rows]])
-
-
-async def outcome(work: Coroutine[Any, Any, np.ndarray | None]) -> Exception | None:
-    """Do it, and answer with what went wrong: the loop and the search for a culprit outlive any failure."""
-    try:
-        await work
-    except Exception as error:  # noqa: BLE001
-        return error
-    return None
-
 
 async def asleep(until: asyncio.Event, seconds: float) -> None:
     """Sleep until the event, so long at most."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await until.wait()
-
-
-def reason(error: Exception) -> str:
-    """What may be logged and shown: our own words, never a vendor's, which may quote a message."""
-    return error.message if isinstance(error, MemsrvError) else type(error).__name__
