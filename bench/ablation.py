@@ -31,7 +31,8 @@ from memsrv.core import bm25, ranking
 from memsrv.model import Draft, PromptRequest, RegionName, Session, SessionKey
 from memsrv.settings import load
 from memsrv.web.schemas import MessageIn
-from memsrv.wiring import Runtime, opened, token_counter
+from memsrv.wiring import Runtime, opened
+from memsrv.wiring.vendors import token_counter
 
 ALONE = (bm25.OFFSETS[0],)
 HITS = 200

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from memsrv.errors import DataDirLocked, IndexDown, MemsrvError
 from memsrv.settings import Settings
 from memsrv.web.server import is_loopback
-from memsrv.wiring import Runtime, State, access_for, database_for, embedder_for, opened, token_counter
+from memsrv.wiring import Runtime, State, opened
+from memsrv.wiring.vendors import access_for, database_for, embedder_for, token_counter
 
 LOW_DISK_BYTES = 500_000_000
 LOOKS, LOOK_S = 30, 0.1

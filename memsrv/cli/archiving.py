@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
 
 def backup(file: File, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Write a backup: the sessions and the keys. The server may run meanwhile."""
-    from memsrv.wiring import backed_up
+    from memsrv.wiring.folder import backed_up
 
     told(backed_up(folder_settings(data_dir), file), "backed up", as_json=as_json)
 
@@ -33,7 +33,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Put a backup into an empty data folder. The vectors are made anew when the server starts."""
-    from memsrv.wiring import restored
+    from memsrv.wiring.folder import restored
 
     if not file.is_file():
         raise SettingsError("There is no such backup.", "Name the file that 'memsrv backup' wrote.")

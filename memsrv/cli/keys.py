@@ -82,7 +82,7 @@ def revoke(id: Annotated[str, typer.Argument(help="Its id, as in the list.")], d
 
 def opened(data_dir: Any) -> tuple[Access, bool]:
     """The keys of the data folder, and whether there were none so far."""
-    from memsrv.wiring import access_for
+    from memsrv.wiring.vendors import access_for
 
     access = access_for(settings.load(given(data_dir=data_dir)))
     return access, not access.wanted

@@ -150,7 +150,7 @@ def chosen(name: str) -> Opened:
 
 async def run(opened: Opened, talks: Sequence[Dialogue], *, max_tokens: int, folds: int) -> list[Score]:
     """Every dialogue summarised and scored, with progress."""
-    from memsrv.wiring import token_counter
+    from memsrv.wiring.vendors import token_counter
 
     settings = load()
     tokens = token_counter(settings)

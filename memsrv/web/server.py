@@ -16,7 +16,8 @@ from memsrv.ports import Embedder
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.web.logs import configure
-from memsrv.wiring import access_for, opened
+from memsrv.wiring import opened
+from memsrv.wiring.vendors import access_for
 
 SWITCH_S = 0.001  # a request waits no longer for the indexer's Python to let go (the interpreter's own 5 ms add up)
 DRAIN_S = 10  # requests in hand may take so long after SIGTERM

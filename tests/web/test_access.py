@@ -11,7 +11,8 @@ from memsrv.model import KeyScope
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
 from memsrv.web.scopes import ROWS, named
-from memsrv.wiring import Runtime, access_for, opened
+from memsrv.wiring import Runtime, opened
+from memsrv.wiring.vendors import access_for
 from tests.conftest import client_of
 
 PAGE = "https://app.example"
