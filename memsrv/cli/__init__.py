@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from memsrv import __version__, evaluate
-from memsrv.cli import archiving, asking, connecting, explaining, exporting, importing, keys, serving, upkeep
+from memsrv.cli import archiving, asking, chatting, connecting, explaining, exporting, importing, keys, serving, upkeep
 from memsrv.cli.remote import Refused
 from memsrv.core.visible import visible
 from memsrv.errors import KeyNotFound, MemsrvError, SettingsError
@@ -18,7 +18,7 @@ STATUSES: dict[type[MemsrvError], int] = {KeyNotFound: 1, SettingsError: 2}
 """What is not here is 3."""
 
 app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
-for commands in (serving, asking, explaining, importing, exporting, connecting, keys, upkeep, archiving):
+for commands in (serving, chatting, asking, explaining, importing, exporting, connecting, keys, upkeep, archiving):
     commands.add_to(app)
 app.add_typer(evaluate.app)
 

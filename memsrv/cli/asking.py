@@ -50,7 +50,10 @@ def recall(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a running server recalls of a session for a query, best first, with scores and what counted."""
+    """Show what a running server recalls for a query.
+
+    The best comes first, with scores and what counted.
+    """
     asked = {"query": query, "k": k} | ({"scope": scope} if scope else {})
     with server(url=url, key=key) as http:
         told = ask(http, f"{path_of(session)}/recall", params=asked)

@@ -24,7 +24,7 @@ def mcp(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Serve a running memsrv to an MCP client over standard input and output."""
+    """Serve a running memsrv to an MCP client, over stdin and stdout."""
     from memsrv import client
     from memsrv.mcp.serving import over_stdio
     from memsrv.web.logs import configure

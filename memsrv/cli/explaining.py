@@ -25,7 +25,10 @@ def explain(
     last: Annotated[int, typer.Option(min=1, max=1000, help="Newest summaries to show.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a running server summarised in a session and why, and how its mode was switched."""
+    """Show what was summarised in a session, and why.
+
+    Asks a running server; how its mode was switched is told too.
+    """
     with server(url=url, key=key) as http:
         told = traces(http, session, last=last)
     if as_json:

@@ -30,7 +30,10 @@ def export(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Write sessions as JSON Lines: state and messages, which 'memsrv import' takes back."""
+    """Write sessions as JSON Lines.
+
+    They hold state and messages, and 'memsrv import' takes them back.
+    """
     if sum((bool(sessions), every, owner is not None)) != 1:
         raise SettingsError("It is not said which sessions.", "Name them, or give --all, or --owner.")
     with server(url=url, key=key) as http, written_to(output) as file:

@@ -42,8 +42,9 @@ def import_(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import conversations of ChatGPT, Claude, Grok, LibreChat, Open WebUI, SillyTavern, OpenAI's shape, or memsrv itself.
+    """Import conversations of other programs, or of memsrv itself.
 
+    It reads exports of ChatGPT, Claude, Grok, LibreChat, chatbot-ui, Open WebUI and SillyTavern, and OpenAI's shape.
     Without --data-dir they are sent to a running server. What is there already is not stored again.
     """
     if data_dir and (url or key):

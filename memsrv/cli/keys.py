@@ -74,9 +74,14 @@ def list_keys(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def revoke(id: Annotated[str, typer.Argument(help="Its id, as in the list.")], data_dir: DataDir = None) -> None:
+def revoke(
+    id: Annotated[str, typer.Argument(help="Its id, as in the list.")], data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
     """Let a key in no more."""
     key = opened(data_dir)[0].revoke(id)
+    if as_json:
+        print_json(row_of(key))
+        return
     print(f"Key {key.id} of tenant {key.tenant} is revoked.")
 
 

@@ -45,11 +45,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
+def harmless(text: str) -> str:
+    """Text that moves no cursor, sets no title and hides nothing, whatever it says."""
+    return visible(text).replace("\r", "")
+
+
 class Terminal(Console):
-    """For people: what was stored moves no cursor, sets no title and hides nothing."""
+    """For people: what was stored does nothing to the terminal."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(visible(text), **how)
+        return super().render_str(harmless(text), **how)
 
 
 def console(*, stderr: bool = False) -> Console:

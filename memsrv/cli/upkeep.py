@@ -77,7 +77,10 @@ def verify(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check transcript, chunks, vectors, summaries and receipts against each other. Exit status 1 if something is wrong."""
+    """Check what is stored against each other.
+
+    Looks at transcript, chunks, search terms, vectors, summaries and receipts. Exit status 1 if something is wrong.
+    """
 
     def there(http: httpx.Client) -> Body:
         body: Body = ask(http, f"/verify?fix={str(fix).lower()}", method="POST", timeout=None)
@@ -100,9 +103,11 @@ def verify(
         raise typer.Exit(1)
 
 
-def purge(url: Url = None, key: Key = None, data_dir: DataDir = None) -> None:
-    """Take every trace of deleted text out of the database file, however large it is; after a reindex, of the old vectors
-    too. Writes wait meanwhile."""
+def purge(url: Url = None, key: Key = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Take every trace of deleted text out of the files.
+
+    However large the database is; after a reindex, of the old vectors too. Writes wait meanwhile.
+    """
 
     def there(http: httpx.Client) -> Body:
         body: Body = ask(http, "/purge", method="POST", timeout=None)
@@ -112,8 +117,11 @@ def purge(url: Url = None, key: Key = None, data_dir: DataDir = None) -> None:
         await runtime.verifier.purge()
         return {"purged": True}
 
-    served_or_here(there, here, url, key, data_dir)
-    print("what was deleted is gone from the files")
+    done = served_or_here(there, here, url, key, data_dir)
+    if as_json:
+        print_json(done)
+    else:
+        print("what was deleted is gone from the files")
 
 
 def served_or_here(

@@ -72,7 +72,10 @@ def replay(
     data_dir: Annotated[Path | None, typer.Option(help="Folder of the databases.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay stored sessions under each mode: tokens by region, summaries, recall of what is gone back to."""
+    """Replay stored sessions under each mode.
+
+    Tells tokens by region, summaries made, and the recall of what is gone back to.
+    """
     from memsrv.web.logs import configure
 
     if session and newest:

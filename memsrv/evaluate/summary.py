@@ -63,7 +63,10 @@ def summary(
     misses: Annotated[bool, typer.Option("--misses", help="List what is lost and what is contradicted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Summarise dialogues and score what is kept: decisions, exclusions, contradictions, density, compression."""
+    """Summarise dialogues and score what is kept.
+
+    Tells decisions, exclusions, contradictions, density, compression.
+    """
     bounds, opened = bounds_of(floor), chosen(summarizer)
     talks = dialogues_in(dialogues or shipped_dialogues())
     scores = asyncio.run(run(opened, talks, max_tokens=max_tokens, folds=folds))
