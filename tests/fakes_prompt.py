@@ -13,9 +13,11 @@ START = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
 KEY = SessionKey("default", "s")
 
 
-def message(position: int, payload: Mapping[str, Any], *, sent_at: datetime | None = None) -> Message:
+def message(
+    position: int, payload: Mapping[str, Any], *, sent_at: datetime | None = None, stored_at: datetime | None = None
+) -> Message:
     """A stored message; a minute passes from one position to the next."""
-    stored_at = START + timedelta(minutes=position)
+    stored_at = stored_at or START + timedelta(minutes=position)
     return Message(
         number=1000 + position,
         id=f"m{position}",

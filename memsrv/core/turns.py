@@ -6,7 +6,8 @@
     than an hour before one that had arrived already (a backfill) takes its place among the earlier turns by the time
     it was sent, with what belongs to it; so it is never the current turn. Only user messages are compared with each
     other, for a client that gives the time of one role only, or whose clock is wrong, is wrong by the same amount each
-    time. Nothing counts as sent later than it was stored.
+    time. Nothing counts as sent later than it was stored, and what has no time of its own is never late: the server's
+    clock may have been put back.
 (3) The system messages that open a session are its system prompt and are no part of the talk. A later system message
     stays where it is, unless it says the system prompt or a newer system message over again.
 """
@@ -210,9 +211,10 @@ def in_time(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     placed: list[tuple[datetime, Turn]] = []
     newest: datetime | None = None
     for turn in turns[recent:]:
-        sent_at = turn.units[0].messages[0].sent_at
-        if turn.user is None or newest is None or newest - sent_at <= LATE:
-            newest = sent_at if turn.user and (newest is None or sent_at > newest) else newest
+        sent_at, timed = turn.units[0].messages[0].sent_at, turn.units[0].messages[0].timed
+        if turn.user is None or newest is None or not timed or newest - sent_at <= LATE:
+            if turn.user:  # one without a time of its own says what the clock says, which may have been put back
+                newest = sent_at if newest is None or not timed else max(newest, sent_at)
             placed.append((sent_at, turn))
             continue
         late, on_time = divided(turn, newest)

@@ -161,6 +161,16 @@ def test_an_answer_without_a_time_of_its_own_goes_with_the_backfill_before_it() 
     assert texts(found) == ["old remark", "old answer", "A"]
 
 
+def test_a_message_without_a_time_of_its_own_is_current_though_the_clock_was_put_back() -> None:
+    back = START - timedelta(days=365)
+    before = [message(n, user(f"before {n}"), sent_at=START) for n in (1, 2)]
+    after = [message(n, user(f"after {n}"), sent_at=back, stored_at=back) for n in (3, 4)]
+    late = message(5, user("backfilled"), sent_at=back - timedelta(days=1), stored_at=back)
+    found = talk([*before, *after, late], system_prompt=None, max_tool_bytes=16_384, opens=True)
+    assert texts(found)[-1] == "after 4"
+    assert [text for text in texts(found) if text != "backfilled"] == ["before 1", "before 2", "after 3", "after 4"]
+
+
 def test_the_first_year_is_a_time_like_any_other() -> None:
     first_year = START - datetime(1, 1, 1, tzinfo=UTC)
     late = {n: first_year + timedelta(minutes=n) for n in (1, 2, 3)}
