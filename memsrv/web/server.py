@@ -21,6 +21,7 @@ from memsrv.wiring.vendors import access_for
 
 SWITCH_S = 0.001  # a request waits no longer for the indexer's Python to let go (the interpreter's own 5 ms add up)
 DRAIN_S = 10  # requests in hand may take so long after SIGTERM
+LAST_WORDS_S = 5  # and those that are cut off then, to store what had come
 
 
 class Server(uvicorn.Server):
@@ -32,6 +33,11 @@ class Server(uvicorn.Server):
         for what in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(what, self.handle_exit, what, None)
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if cut_off := set(self.server_state.tasks):
+            await asyncio.wait(cut_off, timeout=LAST_WORDS_S)
 
 
 async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
