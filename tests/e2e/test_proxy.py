@@ -366,6 +366,20 @@ def test_a_history_that_is_sent_again_and_again_is_stored_once(client, served, u
     assert transcript(served, found) == pairs(history)
 
 
+def test_an_imported_chat_goes_on_in_its_session_and_nothing_of_it_is_stored_again(client, served):
+    turns = [user("Which ferry?"), assistant("The one at nine."), user("And back?"), assistant("At six.")]
+    told = [
+        {"messageId": f"m{n}", "parentMessageId": f"m{n - 1}", "text": one["content"], "isCreatedByUser": one["role"] == "user"}
+        for n, one in enumerate(turns)
+    ]
+    export = {"conversationId": "c9", "endpoint": "custom", "title": "Ferries", "recursive": False, "messages": told}
+    assert served.http.post("/import", json=export).json()["stored"] == 4
+    ask(client, [*turns, user("How long is it?")], "librechat:c9")
+    stored = transcript(served, "librechat:c9")
+    assert stored[:5] == [(one["role"], one["content"]) for one in (*turns, user("How long is it?"))]
+    assert len(stored) == 6
+
+
 def test_two_talks_that_begin_alike_get_sessions_of_their_own(client, served, upstream):
     one, first = talk(client, upstream, [("hi there", "Hello."), ("cats?", "They purr.")])
     other, second = talk(client, upstream, [("hi there", "Hello."), ("dogs?", "They bark.")])
