@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.adapters.upstream_server import DIE, Refuse, Say, UpstreamServer
+from tests.adapters.upstream_server import Refuse, Say, UpstreamServer
 from tests.served import Served
+
+BROKEN = b'data: {"error": {"message": "It broke."}}\n\n'
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_the_commands_show_and_change_the_memory(served):
 
 
 def test_what_goes_wrong_is_one_line_and_the_talk_goes_on(served, upstream):
-    upstream.script = [Refuse(429, {"error": {"message": "Slow\ndown."}}), Say(["Half", DIE]), Say(["Whole."])]
+    upstream.script = [Refuse(429, {"error": {"message": "Slow\ndown."}}), Say(["Half", BROKEN]), Say(["Whole."])]
     lines = ["One", "Two", "/mode odd", "/nothing", "/pin", "Three", "/exit", "Four"]
     status, shown, wrong = chat(served, "wrong", lines=lines)
     assert (status, shown) == (1, "Half\nWhole.\n")
