@@ -22,6 +22,7 @@ from memsrv.wiring.vendors import access_for
 SWITCH_S = 0.001  # a request waits no longer for the indexer's Python to let go (the interpreter's own 5 ms add up)
 DRAIN_S = 10  # requests in hand may take so long after SIGTERM
 LAST_WORDS_S = 5  # and those that are cut off then, to store what had come
+KEEP_ALIVE_S = 75  # longer than clients keep an idle connection: who closes first must not cross with the next request
 
 
 class Server(uvicorn.Server):
@@ -50,7 +51,12 @@ async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
     with bound(settings.host, settings.port) as listener:
         async with opened(settings, embedder=embedder) as runtime:
             config = uvicorn.Config(
-                create_app(runtime), log_config=None, access_log=False, timeout_graceful_shutdown=DRAIN_S, server_header=False
+                create_app(runtime),
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=DRAIN_S,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                server_header=False,
             )
             address = address_of(listener)
             keys = "keys are wanted" if wanted else "no keys, open" if settings.allow_open else "no keys, loopback only"

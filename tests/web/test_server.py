@@ -2,11 +2,12 @@
 
 import socket
 
+import httpx
 import pytest
 
 from memsrv.errors import CannotStart, SettingsError
 from memsrv.settings import Settings
-from memsrv.web.server import address_of, bound, is_loopback, refuse_open_door
+from memsrv.web.server import KEEP_ALIVE_S, address_of, bound, is_loopback, refuse_open_door
 
 
 def test_answers_leave_at_once():
@@ -45,3 +46,9 @@ def test_beyond_loopback_keys_or_consent_are_wanted():
         refuse_open_door(Settings(host="0.0.0.0"), keys=False)
     refuse_open_door(Settings(host="0.0.0.0", allow_open=True), keys=False)
     refuse_open_door(Settings(host="0.0.0.0"), keys=True)
+
+
+def test_a_connection_outlasts_the_clients_wish_to_keep_it():
+    wish_s = httpx.Limits().keepalive_expiry
+    assert wish_s is not None
+    assert 2 * wish_s < KEEP_ALIVE_S, "a server that closes first may cross with the next request, which is lost then"
