@@ -1,4 +1,7 @@
-"""What the routes of a session share: who asks, which session, how answers are told."""
+"""What the routes of a session share: who asks, which session, how answers are told.
+
+Every dependency is `async`, though few wait for anything: one that is not costs each request a trip through a thread.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
@@ -44,24 +47,24 @@ def router_of(tag: str) -> APIRouter:
     return APIRouter(route_class=JsonRoute, responses=REFUSALS, tags=[tag])
 
 
-def runtime_of(request: Request) -> Runtime:
+async def runtime_of(request: Request) -> Runtime:
     """The services behind this app."""
     runtime = request.app.state.runtime
     assert isinstance(runtime, Runtime)
     return runtime
 
 
-def key_of(request: Request, session: str) -> SessionKey:
+async def key_of(request: Request, session: str) -> SessionKey:
     """The session that the path names, inside the tenant of the request's key."""
     return SessionKey(request.state.tenant, name_of(session))
 
 
-def id_of(id: str) -> str:
+async def id_of(id: str) -> str:
     """The message or pin that the path names."""
     return name_of(id)
 
 
-def metrics_of(request: Request) -> Metrics:
+async def metrics_of(request: Request) -> Metrics:
     """The counters of this app."""
     metrics = request.app.state.metrics
     assert isinstance(metrics, Metrics)
