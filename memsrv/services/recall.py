@@ -1,7 +1,8 @@
 """Find the pieces of old talk that matter for a query: dense and lexical search together, no language model.
 
 (1) Every search names a scope. (2) A hit's shown score is its cosine similarity; its order comes from the fusion.
-(3) With the embedder or the index down, lexical recall goes on and the answer says what is missing.
+(3) With the embedder or the index down, or an embedder that takes longer than `query_wait_s`, lexical recall goes on and the
+    answer says what is missing.
 (4) The passages of summaries are searched apart, so that they change nothing about how messages are found, and take few
     places: the last one where they have much to do with the query, the first ones where it asks for what was settled earlier.
 """
@@ -25,6 +26,7 @@ PASSAGES = 2
 TELLING, ASKED_FOR = 2 * RELEVANT, -1.0
 """So much a passage must have to do with the query, and where what was settled earlier is asked for: then the rest of the query
 tells little."""
+QUERY_WAIT_S = 5.0
 NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
@@ -50,7 +52,10 @@ class RecallService:
         vectors: VectorIndex,
         embedder: Embedder,
         analyzer: Analyzer,
+        *,
+        query_wait_s: float = QUERY_WAIT_S,
     ):
+        self._query_wait_s = query_wait_s
         self._transcript = transcript
         self._sessions = sessions
         self._lexical = lexical
@@ -121,8 +126,9 @@ class RecallService:
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
-            vector = await self._embedder.query(query)
-        except EmbedderDown:
+            async with asyncio.timeout(self._query_wait_s):
+                vector = await self._embedder.query(query)
+        except (EmbedderDown, TimeoutError):
             return None
         return vector if np.isfinite(vector).all() and vector.any() else None
 
