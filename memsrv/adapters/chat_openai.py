@@ -16,6 +16,7 @@ from memsrv.core.asking import Completion
 from memsrv.core.content import mended, part_texts
 from memsrv.core.providers import Provider
 from memsrv.core.reasoning import without_reasoning
+from memsrv.core.remembering import Latest
 from memsrv.errors import UpstreamDown
 
 CONCURRENCY = 4
@@ -26,6 +27,8 @@ HARMLESS = frozenset({403, 404})
 NOT_ASKED_FOR = frozenset({"stream", "stream_options", "n"})
 """One whole answer is what comes unasked, and some servers refuse the very fields."""
 NEWER_LIMIT = "max_completion_tokens"
+MOST_MODELS = 1000
+"""Models whose wants are kept; sessions may name any."""
 
 
 class OpenAIChat:
@@ -53,7 +56,7 @@ class OpenAIChat:
             harmless=HARMLESS,
             transport=transport,
         )
-        self._unlike: dict[str, frozenset[str]] = {}
+        self._unlike: Latest[str, frozenset[str]] = Latest(MOST_MODELS)
         self.model = provider.model
 
     async def complete(

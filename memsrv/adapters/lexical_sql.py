@@ -30,6 +30,8 @@ from memsrv.ports import Worded
 LOCKS = 64
 ROWS = 5000  # fetched at a time
 MICROS = 1_000_000
+ENTRY_BYTES = 2000
+"""About what an entry takes beside its lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Entry:
 
     @property
     def size_bytes(self) -> int:
-        return self.collection.size_bytes + self.traits.nbytes + self.by_number.nbytes
+        return self.collection.size_bytes + self.traits.nbytes + self.by_number.nbytes + ENTRY_BYTES
 
     def traits_of(self, numbers: np.ndarray) -> np.ndarray:
         """The traits of those of the (rising) numbers that are here."""

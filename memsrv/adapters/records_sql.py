@@ -42,6 +42,8 @@ from memsrv.model import Mode, SessionKey, Switch
 
 log = structlog.get_logger()
 
+MOST_WAITING = 1000
+"""Receipts on their way to the store; the next prompt waits until they are being written."""
 GATHER_S = 0.1  # receipts of prompts that follow each other so closely are written together
 
 # Asked for every prompt, so they are put together only once.
@@ -108,11 +110,12 @@ class Kept:
 class SqlReceipts:
     """The accounts of the last prompts, at most `kept` a session."""
 
-    def __init__(self, database: Database, *, kept: int):
+    def __init__(self, database: Database, *, kept: int, most_waiting: int = MOST_WAITING):
         self._database = database
         self._kept = kept
         self._waiting: dict[tuple[int, str], Kept] = {}
         self._in_hand: dict[tuple[int, str], Kept] = {}
+        self._most_waiting, self._room = most_waiting, asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -120,10 +123,13 @@ class SqlReceipts:
         self, session_number: int, id: str, body: Mapping[str, Any], *, quotes: Iterable[int], made_at: datetime
     ) -> None:
         """Keep a receipt; the same id again replaces it; the oldest beyond the bound go. Written a moment later."""
+        while len(self._waiting) >= self._most_waiting:
+            self._room.clear()
+            self._write_soon()
+            await self._room.wait()
         self._waiting.pop((session_number, id), None)
         self._waiting[session_number, id] = Kept(session_number, id, body, frozenset(quotes), made_at)
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write_all())
+        self._write_soon()
 
     async def find(self, session_number: int, id: str) -> Mapping[str, Any]:
         """One by its id, also while it is on its way to the store, else ReceiptNotFound."""
@@ -165,12 +171,18 @@ class SqlReceipts:
             await self._writing
         self._closing.clear()
 
+    def _write_soon(self) -> None:
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_all())
+            self._writing.add_done_callback(lambda _: self._room.set())
+
     async def _write_all(self) -> None:
         while self._waiting:
             with suppress(TimeoutError):
                 async with asyncio.timeout(GATHER_S):
                     await self._closing.wait()
             self._in_hand, self._waiting = self._waiting, {}
+            self._room.set()
             batch = list(self._in_hand.values())
             try:
                 await self._database.write(partial(keep, batch=batch, kept=self._kept))

@@ -24,6 +24,7 @@ import numpy as np
 from memsrv.adapters import chroma
 from memsrv.adapters.chroma import Collection, Place
 from memsrv.core.nearest import Matrix, MatrixCache, best, nearest
+from memsrv.core.remembering import Latest
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Scope
 from memsrv.ports import Scored
@@ -35,6 +36,8 @@ SERVER_EXACT_CHUNKS = 20_000
 """More are not listed anew every REFRESH_S: it takes a server seconds."""
 NEVER = float("-inf")
 LARGE_SCOPES_KEPT = 1000
+MOST_CHECKED = 100_000
+"""Sessions of which is kept when they were looked at; others are looked at again."""
 UNREADABLE = "Stop the server and delete the folder 'chroma' in the data folder: it is rebuilt from the transcript."
 UNREACHABLE = "Check that the Chroma server at MEMSRV_CHROMA_URL is up; what is missing there is rebuilt from the transcript."
 
@@ -67,7 +70,7 @@ class ChromaVectors:
         self._filled: Collection | None = None
         self._answering: Collection | None = None
         self._cache: MatrixCache[Place] = MatrixCache(cache_bytes)
-        self._checked_at: dict[Place, float] = {}
+        self._checked_at: Latest[Place, float] = Latest(MOST_CHECKED)
         self._large: set[Scope] = set()
         self._loads: list[Load] = []
         self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()

@@ -7,9 +7,10 @@
 """
 
 import unicodedata
-from functools import lru_cache
 
 import regex
+
+from memsrv.core.remembering import remembered
 
 Pattern = regex.Pattern[str]
 
@@ -652,13 +653,13 @@ ORDINAL = regex.compile(
 )
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def negated(text: str) -> bool:
     """Whether a folded text denies or excludes something; see (2)."""
     return NEGATES.search(without_harmless(text)) is not None
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def excludes(text: str) -> bool:
     """Whether a folded text rules something out."""
     return EXCLUDES.search(without_harmless(text)) is not None
@@ -669,7 +670,7 @@ def without_harmless(text: str) -> str:
     return HARMLESS.sub(" · ", DOUBLE.sub(" · ", text))
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def asks(text: str) -> bool:
     """Whether a folded sentence is a question."""
     return QUESTION_MARK.search(text) is not None or ASKING.search(text.rstrip(" .!~")) is not None

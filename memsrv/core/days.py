@@ -11,9 +11,10 @@ import calendar
 import unicodedata
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 
 import regex
+
+from memsrv.core.remembering import remembered
 
 REMEMBERED = 4096  # texts whose reading is kept: one compaction reads the same sentences again and again
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -98,7 +99,7 @@ HAN_YEARS = {"去": -1, "今": 0, "明": 1, "后": 2, "前": -2}
 LENGTHS = {"周末": "weekend", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "年": "year"}
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def dates(text: str) -> frozenset[str]:
     """The days that a text names, as written. Linear time."""
     return frozenset(token for found in scan(text) for token in written(found))

@@ -9,12 +9,12 @@ than numbers and are left out.
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
-from functools import lru_cache
 
 import regex
 
 from memsrv.core.days import without_dates
 from memsrv.core.identifiers import without_codes
+from memsrv.core.remembering import remembered
 
 REMEMBERED = 4096  # texts whose reading is kept: one compaction reads the same sentences again and again
 LONGEST_DIGITS = 18
@@ -90,7 +90,7 @@ HINT_WORDS = frozenset((*SMALL, *TENS, *WORD_SCALES, *ORDINALS))
 LISTED = regex.compile(r"^\s*[0-9]{1,2}[.)、]\s+", regex.MULTILINE)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text, spelled as above. Linear time."""
     if not may_have(text):
@@ -100,7 +100,7 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(number for found in SCAN.finditer(bare) if (number := READERS[kind_of(found)](found)))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def without_numbers(text: str) -> str:
     """The text in small letters with blanks for its numbers and days; codes stay."""
     bare = without_dates(text)

@@ -1,9 +1,10 @@
 """What a text spells out and must be repeated to the letter: quotes, code, paths, addresses, ids, names of program parts."""
 
 import unicodedata
-from functools import lru_cache
 
 import regex
+
+from memsrv.core.remembering import remembered
 
 REMEMBERED = 4096  # texts whose reading is kept: one compaction reads the same sentences again and again
 LONGEST_QUOTE = 120
@@ -33,7 +34,7 @@ CODE_SCAN = regex.compile(CODES)
 EDGES = " \t.,;:!?，。；：！？、"
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def identifiers(text: str) -> frozenset[str]:
     """Quoted strings and codes, folded (see `folded`). Linear time."""
     text = unicodedata.normalize("NFKC", text)

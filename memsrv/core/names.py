@@ -5,12 +5,12 @@ What is not sure is left out: a name that is missed is still a word, and words a
 
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 
 import regex
 
 from memsrv.core.days import MONTHS
 from memsrv.core.identifiers import without_codes
+from memsrv.core.remembering import remembered
 
 REMEMBERED = 4096  # texts whose reading is kept: one compaction reads the same sentences again and again
 HANDLE = regex.compile(r"(?<![\w.])@[A-Za-z0-9_-]{2,64}")
@@ -106,7 +106,7 @@ NAMELESS_END = frozenset("的了是在和与不要会来去将已住也都没说
 HAN = regex.compile(r"\p{Han}")
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def names(text: str) -> frozenset[str]:
     """Names in small letters, each word of a sequence by itself too ("anna schmidt", "anna", "schmidt"). Linear time."""
     plain = unicodedata.normalize("NFKC", text)

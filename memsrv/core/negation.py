@@ -8,11 +8,11 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import regex
 
+from memsrv.core.remembering import remembered
 from memsrv.model import Span
 
 
@@ -221,7 +221,7 @@ LONGEST_SCOPE = 240
 BLANKED = "\0"
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def negations(text: str) -> tuple[Negation, ...]:
     """The negations of a text, in order. Offsets are the text's own. Linear time."""
     if not HINT.search(text) and HINT_WORDS.isdisjoint(word[:4] for word in HINT_WORD.findall(text.lower())):
@@ -328,7 +328,7 @@ def clause_end(text: str, edges: Sequence[Edge], at: int, cue: regex.Match[str],
 # --- readings -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def stretches(text: str) -> tuple[Stretch, ...]:
     """The whole text in pieces, each negated or not; two scopes over the same words undo each other, the words of a cue
     belong to no piece."""
@@ -412,13 +412,13 @@ CONDITIONS = regex.compile(
 )
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def hedged(text: str) -> bool:
     """Whether a text says that it is not sure or not settled."""
     return HEDGES.search(text) is not None
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered(REMEMBERED)
 def conditional(text: str) -> bool:
     """Whether what a text says hangs on a condition."""
     return CONDITIONS.search(text) is not None

@@ -7,12 +7,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import regex
 
 from memsrv.core.acts import folded
 from memsrv.core.claims import dates, numbers
+from memsrv.core.remembering import remembered
 
 STOP_WORD_LIST = """
 a about above actually after again all also always am an and another any anyway are aren't as at away back be because
@@ -95,7 +95,7 @@ class Value:
     key: str
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def terms(text: str) -> frozenset[str]:
     """What a text speaks of: stems of Latin words and pairs of Han characters, without the words of grammar."""
     return frozenset(_terms(folded(text)))
@@ -120,7 +120,7 @@ def stemmed(word: str) -> str:
     return cut[:-1] if len(cut) > 4 and cut[-1] == cut[-2] and cut[-1] not in "sl" else cut
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def values(text: str) -> tuple[Value, ...]:
     """The values in a text as `folded` gives it where that has the text's length, else in the text as it is."""
     same = folded(text)
@@ -139,7 +139,7 @@ def _values(text: str) -> Iterator[Value]:
         yield Value(kind, found[0], found.start(), found.end(), key_of(found[0]))
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def key_of(written: str) -> str:
     """What makes two values the same: the number or day itself, without unit, currency and wording."""
     if day := DAY_OF_MONTH.search(written):

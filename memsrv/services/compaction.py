@@ -40,6 +40,10 @@ LONGEST_CONFLICT_WAIT_S = 30.0
 BUSY_RETRY_S = 0.2
 ROOM_WAIT_S = 2.0
 """How long a prompt waits for the compaction that would make it fit."""
+MOST_ROOMS = 32
+"""Such compactions at once; the next prompt comes as it is."""
+MOST_WAITING = 10_000
+"""Sessions that wait for the background, and as many for their next try; others are looked up in the store afterwards."""
 
 log = structlog.get_logger()
 
@@ -50,7 +54,7 @@ class Elsewhere(Exception):
 
 class Compaction:
     """Background tasks, and the same work on request. `workers`: compactions at once; `tries`: see (3);
-    `store_retry_s`: how long a store that is out of reach is left alone."""
+    `store_retry_s`: how long a store that is out of reach is left alone; `most_waiting`: see MOST_WAITING."""
 
     def __init__(
         self,
@@ -63,10 +67,12 @@ class Compaction:
         store_retry_s: float = 5.0,
         lead: Lead = ALONE,
         claims: Claims = ALONE,
+        most_waiting: int = MOST_WAITING,
     ):
         self._deriver, self._sessions, self._compactions = deriver, sessions, compactions
         self._workers, self._tries, self._store_retry_s = workers, tries, store_retry_s
         self._lead, self._claims = lead, claims
+        self._most_waiting, self._missed = most_waiting, False
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
         self._later: dict[SessionKey, asyncio.TimerHandle] = {}
@@ -104,7 +110,7 @@ class Compaction:
     @property
     def idle(self) -> bool:
         """Whether nothing waits and nothing is being done; what waits for its next try after a failure does not count."""
-        return not (self._queued or self._working or self._conflicts.keys() & self._later.keys())
+        return not (self._queued or self._working or self._missed or self._conflicts.keys() & self._later.keys())
 
     async def close(self, grace_s: float = 3.0) -> None:
         """Let what is in hand end, or break it off after `grace_s`; it is found again at the next start."""
@@ -159,7 +165,7 @@ class Compaction:
         """Compact a window that is far over its share of this prompt's budget; whether that came to an end within a moment.
         What takes longer goes on, and no other prompt waits for it."""
         standing = await self._compactions.standing(session.number)
-        if standing is None or standing.wait_s > 0 or session.key in self._rooms:
+        if standing is None or standing.wait_s > 0 or session.key in self._rooms or len(self._rooms) >= MOST_ROOMS:
             return False
 
         def choose(ground: Ground, _: Policy, sizes: Sizes) -> Plan | None:
@@ -206,13 +212,20 @@ class Compaction:
     # --- in the background ------------------------------------------------------------------------------------------
 
     def _put(self, key: SessionKey) -> None:
-        if key not in self._queued:
-            self._queued.add(key)
-            self._queue.put_nowait(key)
+        if key in self._queued:
+            return
+        if len(self._queued) >= self._most_waiting:
+            self._missed = True
+            return
+        self._queued.add(key)
+        self._queue.put_nowait(key)
 
     def _put_later(self, key: SessionKey, wait_s: float) -> None:
         if (timer := self._later.pop(key, None)) is not None:
             timer.cancel()
+        if len(self._later) >= self._most_waiting:
+            self._missed = True
+            return
 
         def put() -> None:
             self._later.pop(key, None)
@@ -224,6 +237,9 @@ class Compaction:
         while (key := await self._queue.get()) is not None and not self._closing:
             self._queued.discard(key)
             await self._consider(key)
+            if self._missed and not self._queued and not self._later:
+                self._missed = False
+                await self._catch_up()
 
     async def _lead_on(self) -> None:
         """Catch up as often as this process takes the lead."""

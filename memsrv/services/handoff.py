@@ -30,6 +30,8 @@ from memsrv.services.writing import SummaryWriter
 
 MOST_MESSAGES = 100
 """The newest uncovered messages that a handoff looks at."""
+MOST_DERIVING = 32
+"""Missing summaries that are made at once for handoffs; the next handoff comes without."""
 TRIES = 3
 WAIT_S = 10.0
 EXTRA_KEY = "handoff"
@@ -147,8 +149,11 @@ class Handoffs:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     async def _derived(self, session: Session) -> Snapshot | None:
-        """A summary made now of what would be in one by now; None if there is nothing to summarise, or it takes too long."""
+        """A summary made now of what would be in one by now; None if there is nothing to summarise, it takes too
+        long, or too many are being made."""
         task = self._deriving.get(session.key)
+        if task is None and len(self._deriving) >= MOST_DERIVING:
+            return None
         if task is None:
             task = self._deriving[session.key] = asyncio.create_task(self._derive(session.key))
             task.add_done_callback(lambda _: self._deriving.pop(session.key, None))

@@ -17,6 +17,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memsrv.client import AsyncMemory
+from memsrv.core.remembering import Latest
 from memsrv.services.access import Access
 from memsrv.web.edge import bearer_of
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:  # it takes a while to load
 
 INSIDE = "http://127.0.0.1"
 SESSION_HEADER = "x-memory-session"
+MOST_MEMORIES = 1000
+"""Keys whose client is kept; it holds no connection, so it may go while it is in use."""
 
 
 class Door:
@@ -32,7 +35,7 @@ class Door:
 
     def __init__(self, *, access: Access, max_body_bytes: int):
         self._access, self._max_body_bytes = access, max_body_bytes
-        self._memories: dict[str, AsyncMemory] = {}
+        self._memories: Latest[str, AsyncMemory] = Latest(MOST_MEMORIES)
         self._app: FastAPI | None = None
         self._closing = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None

@@ -85,6 +85,21 @@ async def test_many_sessions_are_worked_on_few_at_once(house: House) -> None:
     assert len(house.listing.tasks) == 12
 
 
+async def test_sessions_that_the_queue_has_no_room_for_are_seen_to_afterwards(tmp_path: Path) -> None:
+    house = await House(tmp_path).open(start=False)
+    house.compaction = Compaction(house.deriver, house.sessions, house.compactions, most_waiting=3)
+    house.compaction.start()
+    await house.say(2)
+    await house.settled()
+    house.listing.gate = asyncio.Event()
+    for n in range(12):
+        await house.say(14, SessionKey("acme", f"s{n}"))
+    await house.until(lambda: house.listing.running == 2)
+    house.listing.gate.set()
+    await house.until(lambda: len(house.listing.tasks) == 12)
+    await house.close()
+
+
 async def test_a_long_backlog_is_taken_in_several(house: House, tmp_path: Path) -> None:
     for _ in range(5):
         await house.say(1000, notify=False)

@@ -12,7 +12,7 @@ from memsrv.core.policy import Defaults, resolve
 from memsrv.core.summary import Heading, Line, Summary, rendered
 from memsrv.errors import BadRequest, SessionNotFound
 from memsrv.model import Meta, NewSnapshot, SessionKey, Trigger
-from memsrv.services.handoff import Handoffs, builtin
+from memsrv.services.handoff import MOST_DERIVING, Handoffs, builtin
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import Listing, down
@@ -107,6 +107,17 @@ async def test_a_summarizer_that_hangs_holds_up_little(desk: Desk) -> None:
     desk.house.listing.gate = asyncio.Event()
     made = await make(desk)
     assert made.snapshot is None
+    desk.house.listing.gate.set()
+
+
+async def test_only_so_many_missing_summaries_are_made_at_once(desk: Desk) -> None:
+    keys = [SessionKey(KEY.tenant, f"s{n}") for n in range(MOST_DERIVING + 3)]
+    for key in keys:
+        await desk.house.say(20, key, notify=False)
+    desk.house.listing.gate = asyncio.Event()
+    made = await asyncio.gather(*(desk.handoffs.make(key, max_tokens=600) for key in keys))
+    assert [one.snapshot for one in made] == [None] * len(keys)
+    assert desk.house.listing.most_running == MOST_DERIVING
     desk.house.listing.gate.set()
 
 
