@@ -7,6 +7,7 @@ import signal
 import time
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -20,15 +21,21 @@ START_S = 60.0
 
 class Killable:
     """A server in a process of its own, which is forked from one that has loaded everything: a start takes a fraction of a
-    second."""
+    second. `settings` are more of those by name."""
 
-    def __init__(self, folder: Path, fingerprint: str, faults: dict[str, str]):
+    def __init__(self, folder: Path, fingerprint: str, faults: dict[str, str], **settings: Any):
         port = free_port()
         self.address = f"http://127.0.0.1:{port}"
         forked = multiprocessing.get_context("forkserver")
         forked.set_forkserver_preload(["bench.killable"])
-        self._process = forked.Process(target=serve, args=(folder, port, fingerprint, faults))
+        self._process = forked.Process(target=serve, args=(folder, port, fingerprint, faults, settings))
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._process.pid is not None, "it was started"
+        return self._process.pid
 
     def answering(self) -> None:
         """Wait until it answers."""
@@ -51,8 +58,8 @@ class Killable:
         assert self._process.exitcode == -signal.SIGKILL, "the server came to the chosen point"
 
 
-def serve(folder: Path, port: int, fingerprint: str, faults: dict[str, str]) -> None:
+def serve(folder: Path, port: int, fingerprint: str, faults: dict[str, str], others: dict[str, Any]) -> None:
     """What runs in the forked process."""
-    settings = load({"data_dir": folder, "port": port, "log_level": "error", "faults": faults})
+    settings = load({"data_dir": folder, "port": port, "log_level": "error", "faults": faults, **others})
     with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing):
         asyncio.run(run(settings, embedder=StandIn(fingerprint)))

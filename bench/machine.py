@@ -35,16 +35,24 @@ def machine() -> str:
 
 
 class Server:
-    """A running server; `rss_mb` tells its memory."""
+    """A running server, and what its process takes."""
 
-    def __init__(self, process: subprocess.Popen[bytes], http: httpx.Client, started_s: float):
+    def __init__(self, pid: int, http: httpx.Client, started_s: float):
         self.http, self.started_s = http, started_s
-        self._process = process
+        self._pid = pid
 
     def rss_mb(self) -> float:
         """Resident memory, in MB (10^6 bytes)."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self._pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def threads(self) -> int:
+        """How many threads its process has."""
+        return len(list(Path(f"/proc/{self._pid}/task").iterdir()))
+
+    def open_files(self) -> int:
+        """How many files and sockets its process has open."""
+        return len(list(Path(f"/proc/{self._pid}/fd").iterdir()))
 
     def indexed(self, session: str) -> None:
         """Wait until every chunk of a session has its vector."""
@@ -63,7 +71,7 @@ def server(kind: Sequence[str], *, data_dir: Path | None = None, **environment: 
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600) as http:
                 wait_ready(http)
-                yield Server(process, http, time.perf_counter() - began)
+                yield Server(process.pid, http, time.perf_counter() - began)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()

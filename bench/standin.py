@@ -8,6 +8,7 @@ The stand-in's vectors are sums of one random vector a word: texts that share wo
 import argparse
 import asyncio
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from memsrv.settings import load
 from memsrv.web.server import run
 
 DIMENSION = 384
-COMMON_WEIGHT = 1.0
+WORDS_KEPT = 4096
 
 
 class StandIn:
@@ -29,7 +30,6 @@ class StandIn:
 
     def __init__(self, fingerprint: str = "stand-in") -> None:
         self.fingerprint = fingerprint
-        self._known: dict[str, np.ndarray] = {}
 
     async def passages(self, texts: Sequence[str]) -> np.ndarray:
         """Unit rows, shape (len(texts), 384)."""
@@ -43,14 +43,15 @@ class StandIn:
 
     def _vector(self, text: str) -> np.ndarray:
         # a common direction, as real models have it
-        total = np.sum([self._word(word) for word in text.lower().split()], axis=0) + 2 * self._word("")
+        total = np.sum([direction(word) for word in text.lower().split()], axis=0) + 2 * direction("")
         return np.asarray(total / np.linalg.norm(total), np.float32)
 
-    def _word(self, word: str) -> np.ndarray:
-        if word not in self._known:
-            seed = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
-            self._known[word] = np.random.default_rng(seed).normal(size=DIMENSION)
-        return self._known[word]
+
+@lru_cache(WORDS_KEPT)
+def direction(word: str) -> np.ndarray:
+    """A word's random vector."""
+    seed = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
+    return np.random.default_rng(seed).normal(size=DIMENSION)
 
 
 def main() -> None:

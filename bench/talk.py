@@ -6,6 +6,7 @@ The same seed gives the same talk. A message is 8 to 90 words, so most are one c
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def split(text: str, words: int) -> list[str]:
     return [" ".join(all_words[start : start + words]) for start in range(0, len(all_words), words)]
 
 
+@cache
 def vocabulary() -> list[str]:
     """The words of a tokenizer's vocabulary, which stand in it about as frequent as they are."""
     with cache_folder(shipped_vocabularies()):
