@@ -127,7 +127,7 @@ class Sessions(Protocol):
         """Store the owner, settings and meta that `change` gives the session; a new one is made if `create`, else
         SessionNotFound. Read, changed and stored with no other write in between; `change` is pure, may run more than
         once, and changes nothing if it raises. Where `mode_of` tells another mode after it, that goes on the record of
-        switches."""
+        switches. The session's aside follows its owner and its retention."""
         ...
 
     async def listing(self, tenant: str, *, owner: str | None, after: str | None, limit: int) -> list[Session]:

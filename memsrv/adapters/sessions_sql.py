@@ -3,6 +3,7 @@
 (1) Forgetting lists every vector of the session for removal in the same transaction; the rest goes by cascade.
 (2) A name that was forgotten can be used again and starts empty, under another number.
 (3) A mode that changes with the settings is on the record of switches in the same transaction.
+(4) What the proxy took out of a session's line has the owner and the retention that the session has, whoever sets them.
 """
 
 import json
@@ -33,6 +34,8 @@ from memsrv.adapters.schema import (
     vector_removals,
 )
 from memsrv.core.content import without_nul
+from memsrv.core.merge import merged
+from memsrv.core.resent import aside_name
 from memsrv.errors import PinNotFound, SessionNotFound
 from memsrv.model import Forgotten, Meta, Mode, Pin, Scope, Session, SessionCounts, SessionKey
 
@@ -75,6 +78,7 @@ class SqlSessions:
             values = {"owner": after.owner, "settings": to_json(after.settings), "meta": meta_json(after.meta)}
             here = sessions.c.number == before.number
             connection.execute(update(sessions).where(here).values(values | {"changed_at": now}))
+            take_along(connection, before, after)
             return session_of(session_row(connection, key))
 
         return await self._database.write(run)
@@ -220,6 +224,18 @@ def require_session(connection: Connection, session_number: int) -> None:
     query = select(sessions.c.number).where(sessions.c.number == session_number)
     if connection.scalar(query) is None:
         raise SessionNotFound("The session was deleted meanwhile.")
+
+
+def take_along(connection: Connection, before: Session, after: Session) -> None:
+    """Give the aside of a session, if it has one, the owner and the retention that the session has now; see (4)."""
+    kept = after.settings.get("retention")
+    if (before.owner, before.settings.get("retention")) == (after.owner, kept):
+        return
+    names = {"tenant": after.key.tenant, "name": aside_name(after.key.name)}
+    if (aside := connection.execute(SESSION, names).one_or_none()) is not None:
+        settings = merged(json.loads(aside.settings), {"retention": kept})
+        here = sessions.c.number == aside.number
+        connection.execute(update(sessions).where(here).values(owner=after.owner, settings=to_json(settings)))
 
 
 def forget_all(connection: Connection, numbers: Sequence[int], *, dry_run: bool) -> Forgotten:

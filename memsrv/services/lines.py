@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
+from memsrv.core.merge import merged
 from memsrv.core.resent import (
     LONGEST_NAME,
     NOTE,
@@ -233,11 +234,12 @@ class Lines:
                 continue  # someone took it out meanwhile
 
     async def _to_aside(self, session: Session, drafts: Sequence[Draft]) -> None:
-        """Store drafts in the aside of a session, which is not summarised. The owner's forgetting reaches it."""
+        """Store drafts in the aside of a session, which is not summarised, and is kept as long as the session."""
         aside = SessionKey(session.key.tenant, aside_name(session.key.name))
+        own = {"summary": {"enabled": False}, "retention": session.settings.get("retention")}
 
         def change(old: Session) -> Session:
-            return replace(old, owner=session.owner, settings={**old.settings, "summary": {"enabled": False}})
+            return replace(old, owner=session.owner, settings=merged(old.settings, own))
 
         if await self._found(aside) is None:
             await self._sessions.save(aside, change, create=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memsrv.core.resent import aside_name
 from memsrv.errors import BadRequest, PinNotFound, SessionNotFound
 from memsrv.model import Meta, Scope, Session, SessionCounts, SessionKey
 from tests.fakes_summary import snapshot
@@ -45,6 +46,19 @@ async def test_an_owner_can_be_cleared(stores, key):
     await stores.sessions.save(key, setting(owner="ann"), create=True)
     assert (await stores.sessions.save(key, setting(owner=None), create=True)).owner is None
     assert (await stores.sessions.find(key)).owner is None
+
+
+async def test_what_is_aside_follows_the_owner_and_the_retention_of_its_session(stores, key):
+    aside = SessionKey(key.tenant, aside_name(key.name))
+    off = {"summary": {"enabled": False}}
+    await stores.sessions.save(key, setting(owner="ann"), create=True)
+    await stores.sessions.save(aside, setting(owner="ann", settings=off), create=True)
+    await stores.sessions.save(key, setting(owner="bob", settings={"retention": {"days": 7}}), create=False)
+    found = await stores.sessions.find(aside)
+    assert (found.owner, found.settings) == ("bob", off | {"retention": {"days": 7}})
+    await stores.sessions.save(key, setting(settings={}), create=False)
+    found = await stores.sessions.find(aside)
+    assert (found.owner, found.settings) == ("bob", off)
 
 
 async def test_saving_makes_no_session_unless_it_may(stores, key):

@@ -528,6 +528,17 @@ def test_forgetting_a_session_forgets_what_is_aside_too(client, served, upstream
     assert served.http.get(f"/context/{session}~aside").status_code == 404
 
 
+def test_forgetting_an_owner_forgets_what_is_aside_of_a_session_that_became_theirs_later(client, served, upstream):
+    history, session = talk(client, upstream, [("q", "Old.")], next(names))
+    served.http.patch(f"/context/{session}", json={"retention": {"days": 3}})
+    upstream.script = [Say(["New."])]
+    ask(client, history[:-1], session)
+    assert served.http.get(f"/context/{session}~aside").json()["settings"]["retention"] == {"days": 3}
+    served.http.patch(f"/context/{session}", json={"owner": f"owner of {session}"})
+    served.http.delete("/context", params={"owner": f"owner of {session}"})
+    assert served.http.get(f"/context/{session}~aside").status_code == 404
+
+
 def test_an_answer_does_not_bring_back_a_session_that_was_forgotten_meanwhile(client, served, upstream):
     session = next(names)
     upstream.script = [Say([lambda: served.http.delete(f"/context/{session}"), "Too late."])]
