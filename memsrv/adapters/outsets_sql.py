@@ -35,8 +35,8 @@ class Ends:
     first: tuple[Message, ...]
 
     def holds_for(self, session: Session, most: int) -> bool:
-        """Whether only what came since is missing."""
-        return self.rewrites == session.rewrites and self.most >= most
+        """Whether only what came since is missing. A read that another overtook may be handed what came after it."""
+        return self.rewrites == session.rewrites and self.last_position <= session.last_position and self.most >= most
 
     def opening(self, shown: int) -> tuple[Message, ...]:
         """The first messages, as far as they lie before the `shown` newest; none if these are all there are."""

@@ -1,5 +1,6 @@
 """What is held of a session in memory never changes what a prompt begins with."""
 
+import asyncio
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from memsrv.adapters import outsets_sql
 from memsrv.adapters.database import Database
 from memsrv.adapters.outsets_sql import SqlOutsets
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.model import NewMessage, Outset, SessionKey
+from memsrv.model import NewMessage, Outset, Session, SessionKey
 
 KEY = SessionKey("acme", "talk")
 OPENING = 3
@@ -71,6 +72,23 @@ async def database(tmp_path):
     database = await Database.open(tmp_path)
     yield database
     await database.close()
+
+
+async def test_a_read_that_a_later_one_overtakes_neither_tells_nor_keeps_what_came_meanwhile(database):
+    transcript, outsets, loop = SqlTranscript(database), SqlOutsets(database), asyncio.get_running_loop()
+    await transcript.append(KEY, [new("first")])
+
+    async def overtake() -> None:
+        await transcript.append(KEY, [new("second")])
+        await read(outsets, 4)
+
+    def overtaken(session: Session) -> int:
+        asyncio.run_coroutine_threadsafe(overtake(), loop).result(30)
+        return 4
+
+    outset = await outsets.read(KEY, newest=overtaken, opening=OPENING)
+    assert (outset.session.last_position, [one.position for one in outset.newest]) == (1, [1])
+    assert [one.position for one in (await read(outsets, 4)).newest] == [2, 1]
 
 
 async def test_long_messages_are_not_held(database):
