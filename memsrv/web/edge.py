@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Collection
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 import structlog
 from fastapi import Request
@@ -231,6 +231,11 @@ class JsonRoute(APIRoute):
             return await handle(JsonRequest(request.scope, request.receive))
 
         return handler
+
+
+def segment_in(header: str) -> str:
+    """A header's value in the form that it has in a path: it may be percent-encoded, or as it is, also in UTF-8."""
+    return quote(header.encode("latin-1"), safe="%")
 
 
 def name_of(segment: str) -> str:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from memsrv.client import AsyncMemory
 from memsrv.core.remembering import Latest
 from memsrv.services.access import Access
-from memsrv.web.edge import bearer_of
+from memsrv.web.edge import bearer_of, segment_in
 
 if TYPE_CHECKING:  # it takes a while to load
     from memsrv.mcp.serving import Visit
@@ -80,7 +80,7 @@ class Door:
         assert request is not None
         session = request.headers.get(SESSION_HEADER)
         return Visit(
-            self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(session) if session else None
+            self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(segment_in(session)) if session else None
         )
 
     def _memory(self, key: str) -> AsyncMemory:

@@ -25,7 +25,7 @@ from memsrv.ports import Reply
 from memsrv.services.lines import Telling
 from memsrv.services.relay import Exchange, Relay
 from memsrv.web.depends import CONFLICT, REFUSALS, Counters, Services
-from memsrv.web.edge import JsonRoute, name_of
+from memsrv.web.edge import JsonRoute, name_of, segment_in
 from memsrv.web.failures import openai_body
 from memsrv.web.metrics import Metrics
 
@@ -166,8 +166,8 @@ async def until_gone(receive: Receive) -> None:
 
 
 def header_name(value: str) -> str:
-    """A name from a header: percent-encoded, or as it is, also in UTF-8."""
-    return name_of(quote(value.encode("latin-1"), safe="%"))
+    """A name from a header."""
+    return name_of(segment_in(value))
 
 
 def headers_of(exchange: Exchange, reply: Reply) -> dict[str, str]:

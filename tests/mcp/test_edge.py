@@ -39,6 +39,14 @@ def test_without_keys_loopback_is_served(open_server, own):
     assert (answer.status_code, answer.json()["result"]) == (200, {})
 
 
+def test_the_session_of_the_header_may_be_written_as_the_proxy_takes_it(open_server):
+    for written in ("%E4%BC%9A%E8%AF%9D", "会话"):
+        call = {"name": "remember", "arguments": {"text": f"said as {written}"}}
+        named = [(name.encode(), value.encode()) for name, value in (ACCEPT | {"x-memory-session": written}).items()]
+        open_server.http.post("/mcp", json=PING | {"method": "tools/call", "params": call}, headers=named)
+    assert len(open_server.http.get("/context/%E4%BC%9A%E8%AF%9D/messages").json()["messages"]) == 2
+
+
 def test_the_log_tells_the_route_and_nothing_that_was_said(tmp_path):
     served = Served(tmp_path)
     call = {"name": "remember", "arguments": {"text": "the password is swordfish", "session": "quiet"}}
