@@ -9,7 +9,7 @@ from memsrv.web.answers import PurgedOut, RebuildingOut, VerifiedOut
 from memsrv.web.depends import NOT_HERE, REFUSALS, Services, told
 from memsrv.wiring import Runtime
 
-router = APIRouter(tags=["operation"], responses={status: REFUSALS[status] for status in (401, 403, 422, 503, 507)})
+router = APIRouter(tags=["operation"], responses={status: REFUSALS[status] for status in (401, 403, 422, 429, 503, 507)})
 
 
 @router.post("/reindex", status_code=202, responses=told(RebuildingOut, 202))

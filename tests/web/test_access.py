@@ -180,3 +180,9 @@ async def test_the_api_page_asks_for_nothing_that_its_policy_forbids(http):
     assert "script-src 'self' 'unsafe-inline'" in answer.headers["content-security-policy"]
     assert "http://" not in answer.text
     assert "https://" not in answer.text
+
+
+async def test_the_document_tells_of_every_route_what_a_key_may_be_refused(http):
+    paths = (await http.get("/openapi.json")).json()["paths"]
+    told = {f"{verb} {path}": set(one["responses"]) for path, verbs in paths.items() for verb, one in verbs.items()}
+    assert {route for route, statuses in told.items() if not {"401", "403", "429"} <= statuses} == {"get /healthz"}
