@@ -80,7 +80,8 @@ class Door:
         assert request is not None
         session = request.headers.get(SESSION_HEADER)
         return Visit(
-            self._memory(bearer_of(request.headers) if self._access.wanted else ""), unquote(segment_in(session)) if session else None
+            self._memory(bearer_of(request.headers) if self._access.wanted else ""),
+            unquote(segment_in(session)) if session else None,
         )
 
     def _memory(self, key: str) -> AsyncMemory:
