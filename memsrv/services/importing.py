@@ -12,6 +12,7 @@ from memsrv.core.imports.own import meta_of
 from memsrv.errors import SessionNotFound
 from memsrv.model import Draft, Meta, Session, SessionKey
 from memsrv.ports import Sessions, Transcript
+from memsrv.services.compaction import Compaction
 from memsrv.services.ingest import Ingest
 
 MOST_IN_ONE_WRITE = 500
@@ -20,10 +21,11 @@ MOST_IN_ONE_WRITE = 500
 class Importing:
     """Writes what was read from an export."""
 
-    def __init__(self, ingest: Ingest, transcript: Transcript, sessions: Sessions):
+    def __init__(self, ingest: Ingest, transcript: Transcript, sessions: Sessions, compaction: Compaction):
         self._ingest = ingest
         self._transcript = transcript
         self._sessions = sessions
+        self._compaction = compaction
 
     async def store(
         self, key: SessionKey, drafts: Sequence[Draft], *, owner: str | None = None, state: State | None = None
@@ -54,7 +56,8 @@ class Importing:
                 meta=meta if meta is not None and old.meta == Meta() else old.meta,
             )
 
-        session = await self._sessions.save(key, change, create=True)
+        session = await self._sessions.save(key, change, create=True, mode_of=lambda one: self._compaction.policy(one).mode)
+        self._compaction.notify(session)
         for pin in state.pins:
             await self._sessions.add_pin(session.number, pin["text"], pin["kind"])
         return meta if session.meta == meta else None

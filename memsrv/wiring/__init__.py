@@ -207,7 +207,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         lead=locks,
         indexer=indexer,
         ingest=ingest,
-        importing=Importing(ingest, transcript, sessions),
+        importing=Importing(ingest, transcript, sessions, compaction),
         writer=writer,
         compaction=compaction,
         handoffs=handoffs,

@@ -120,6 +120,12 @@ async def test_an_export_goes_back_where_it_came_from_without_a_change(http):
     assert (await http.get("/context/back%2Fwhole/export")).content == again
 
 
+async def test_a_mode_that_comes_with_an_import_is_on_the_record_of_switches(http):
+    await http.post("/context/switched/messages", json={"role": "user", "content": "here before"})
+    await put_in(http, b'{"memsrv": 1, "session": "x", "settings": {"mode": "window"}}\n', "/context/switched/import")
+    assert [one["after"] for one in (await http.get("/context/switched/mode")).json()["switches"]] == ["window"]
+
+
 async def test_what_a_session_has_set_itself_counts_before_what_an_export_says(http):
     await http.put("/context/kept", json={"owner": "me", "mode": "full"})
     await http.put("/context/kept/meta", json={"goal": "mine"})
