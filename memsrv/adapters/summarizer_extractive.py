@@ -1,6 +1,5 @@
 """ports.Summarizer without any model behind it: what was said, word for word, chosen by `core.extract`."""
 
-import asyncio
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from memsrv.core.extract import extract
 from memsrv.core.learned import Learned
 from memsrv.core.summary import Count, Heading, Line, Summary, Task
 from memsrv.errors import CannotStart
+from memsrv.threads import aside
 
 WEIGHTS = "weights.npz"
 
@@ -32,7 +32,7 @@ class ExtractiveSummarizer:
             found = extract(task, count=self._count, learned=self._learned)
             return found if found.lines else Summary(tuple(newest(task, self._count)), task.language)
 
-        return await asyncio.to_thread(made)
+        return await aside(made)
 
     async def close(self) -> None:
         """Nothing is open."""

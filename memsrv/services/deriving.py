@@ -8,7 +8,6 @@
     goes on with its reach extended, and its findings say what was passed over. A summarizer that is down passes nothing over.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from memsrv.errors import MemsrvError, SummarizerDown, SummaryConflict
 from memsrv.model import Message, NewPassage, NewSnapshot, Session, SessionKey, Snapshot, Trigger
 from memsrv.ports import Compactions, Sessions, Snapshots, TokenCounter, Transcript
 from memsrv.services.writing import SummaryWriter, Written, passed_over
+from memsrv.threads import aside
 
 STEP = 500
 WIDER = 4
@@ -82,7 +82,7 @@ class Deriver:
         read, most = list[Message](), STEP
         while True:
             ground = await self._ground(session, policy, base.covers_upto if base else 0, read, most)
-            plan = await asyncio.to_thread(choose, ground, policy, sizes)
+            plan = await aside(choose, ground, policy, sizes)
             if plan is not None or not ground.more:
                 return Look(session, policy, base, ground, plan)
             most *= WIDER
@@ -92,7 +92,7 @@ class Deriver:
         SummarizerDown, SummaryConflict and SessionNotFound."""
         plan = look.plan
         assert plan is not None, "there is something to leave"
-        said = await asyncio.to_thread(compacting.sources, look.ground, plan.upto)
+        said = await aside(compacting.sources, look.ground, plan.upto)
         if noted:
             await self._compactions.begin(look.session.number)
         try:
@@ -119,7 +119,7 @@ class Deriver:
         """The summary of what leaves, or, at the last try, the one before; see (3)."""
         before = summary_in(look.base)
         pins = [pin.text for pin in await self._sessions.pins(look.session.number)]
-        keep = await asyncio.to_thread(compacting.spoken_of, pins, said)
+        keep = await aside(compacting.spoken_of, pins, said)
         try:
             return await self._writer.write(before, said, keep=keep, policy=look.policy)
         except SummarizerDown as error:
@@ -141,7 +141,7 @@ class Deriver:
             reason=plan.reason,
             rewrites=look.session.rewrites,
             findings=written.findings,
-            passages=await asyncio.to_thread(self._passages, written.summary, summary_in(look.base)),
+            passages=await aside(self._passages, written.summary, summary_in(look.base)),
         )
         snapshot = await self._snapshots.add(look.session.number, new)
         self._count(snapshot.made_by, plan.reason, "made")

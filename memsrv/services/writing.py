@@ -8,7 +8,6 @@
 (6) A message in which nothing is said (no word, or one over and over) is shown to no summarizer, and the findings name it.
 """
 
-import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from memsrv.core.policy import Policy
 from memsrv.core.summary import Count, Source, Summary, Task, rendered, within
 from memsrv.errors import SummarizerDown
 from memsrv.ports import Summarizer, TokenCounter
+from memsrv.threads import aside
 
 LEAST_INPUT_TOKENS = 128
 MOST_FINDINGS = 200
@@ -75,12 +75,12 @@ class SummaryWriter:
         findings: list[Finding] = []
         said = self._telling(said, policy, findings)
         talk = [source.text for source in said if source.role != "tool"]
-        language = await asyncio.to_thread(language_of, talk) if talk or not previous else previous.language
+        language = await aside(language_of, talk) if talk or not previous else previous.language
         summarizers = self._summarizers(policy)
         limit = max(LEAST_INPUT_TOKENS, policy.summary.max_input_tokens - policy.summary.max_tokens)
         if summarizers[0] is self._events:
             limit = sys.maxsize
-        waiting = list(await asyncio.to_thread(lambda: list(parts(said, limit, count))))[::-1]
+        waiting = list(await aside(lambda: list(parts(said, limit, count))))[::-1]
         made_by = ""
         while waiting:
             part = waiting.pop()
@@ -139,7 +139,7 @@ class SummaryWriter:
         checked: Summary | None = summary
         found: Sequence[Finding] = ()
         if summarizer is not self._events:
-            checked, found = await asyncio.to_thread(self._guard, summary, task, count)
+            checked, found = await aside(self._guard, summary, task, count)
         for finding in found:
             self._note(findings, summarizer, finding)
         fitted = within(checked, task.max_tokens, count) if checked else None

@@ -1,0 +1,30 @@
+"""Threads for work that has time, so that it takes neither the threads nor the processor from what answers requests."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import get_native_id
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NICENESS = 10
+
+
+def step_back() -> None:
+    """Let this thread give way to the others. Only Linux has priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), NICENESS)
+
+
+ASIDE = ThreadPoolExecutor(1, "aside", initializer=step_back)
+
+
+async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What the work comes to, done in the one thread for work that takes long: summarising, checking summaries. In the threads
+    that all share, a few summaries at once would leave none for prompts and messages."""
+    return await asyncio.get_running_loop().run_in_executor(ASIDE, partial(work, *args, **kwargs))
