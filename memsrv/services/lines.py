@@ -243,7 +243,7 @@ class Lines:
 
         if await self._found(aside) is None:
             await self._sessions.save(aside, change, create=True)
-        await self._ingest.append(aside, drafts)
+        await self._appended(aside, drafts)
 
 
 # --- drafts ---------------------------------------------------------------------------------------------------------

@@ -528,6 +528,17 @@ def test_forgetting_a_session_forgets_what_is_aside_too(client, served, upstream
     assert served.http.get(f"/context/{session}~aside").status_code == 404
 
 
+def test_what_goes_aside_does_so_though_another_text_is_there_under_its_id(client, served, upstream):
+    history, session = talk(client, upstream, [("q", "Old.")], next(names))
+    old = served.http.get(f"/context/{session}/messages").json()["messages"][-1]
+    taken = {"role": "assistant", "content": "Older.", "id": f"{old['id']}@{old['position']}"}
+    served.http.post(f"/context/{session}~aside/messages", json=taken)
+    upstream.script = [Say(["New."])]
+    ask(client, history[:-1], session)
+    assert transcript(served, f"{session}~aside") == [("assistant", "Older."), ("assistant", "Old.")]
+    assert transcript(served, session) == [("user", "q"), ("assistant", "New.")]
+
+
 def test_forgetting_an_owner_forgets_what_is_aside_of_a_session_that_became_theirs_later(client, served, upstream):
     history, session = talk(client, upstream, [("q", "Old.")], next(names))
     served.http.patch(f"/context/{session}", json={"retention": {"days": 3}})
