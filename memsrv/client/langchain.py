@@ -1,4 +1,4 @@
-"""memsrv for LangChain: a chat message history and a retriever. `pip install 'memsrv[langchain]'`.
+"""memsrv for LangChain: a chat message history and a retriever. `pip install '.[langchain]'`.
 
 Both take a `Session` of `memsrv.client`; LangChain runs their asynchronous forms in threads.
 """

@@ -1,4 +1,4 @@
-"""memsrv for LlamaIndex: a memory block. `pip install 'memsrv[llamaindex]'`.
+"""memsrv for LlamaIndex: a memory block. `pip install '.[llamaindex]'`.
 
 LlamaIndex keeps the newest messages itself; what leaves its queue is put into the session, and each prompt is preceded by what
 the session has to say to the question. It may run every call in an event loop of its own, so the session is a blocking one,
