@@ -95,7 +95,12 @@ def newest(summary: Summary, heading: Heading) -> str:
 
 
 def flat(text: str) -> str:
-    return " ".join(listed(text).split())
+    return " ".join(text.split())
+
+
+def harmless(text: str) -> str:
+    """A text as one line that forges nothing; whoever takes the text itself over has it made harmless where it is shown."""
+    return flat(listed(text))
 
 
 # --- what is worth a pin ----------------------------------------------------------------------------------------------
@@ -117,7 +122,7 @@ class Saying:
 
 
 def saying(text: str) -> Saying:
-    told = folded(flat(text))
+    told = folded(harmless(text))
     return Saying(told.rstrip(".!。！"), keys(text), excludes(told))
 
 
@@ -134,8 +139,8 @@ def is_said(line: Saying, pins: Sequence[Saying]) -> bool:
 
 def handoff_text(handoff: Handoff, *, max_tokens: int, count: Count) -> str:
     """The handoff as ready text in the conversation's language; empty if not even its first line fits."""
-    lists = {part: [one_line(text, LINE_CHARS) for text in handoff.texts(part)] for part in LISTS}
-    lines = {"goal": handoff.goal, "task_state": handoff.task_state}
+    lists = {part: [one_line(harmless(one.text), LINE_CHARS) for one in getattr(handoff, part)] for part in LISTS}
+    lines = {"goal": harmless(handoff.goal), "task_state": harmless(handoff.task_state)}
     spent = count(written(handoff, lines, lists))
     while any(lists.values()) and spent > max_tokens:
         leave_out(lists, spent - max_tokens, count)

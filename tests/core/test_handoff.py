@@ -109,3 +109,9 @@ def test_what_a_pin_turns_round_or_does_not_say_is_suggested(text: str) -> None:
 def test_a_chinese_line_that_is_pinned_is_not_suggested() -> None:
     summary = Summary((Line(Heading.CONSTRAINTS, "不要用微服务", 1, AT), Line(Heading.DECISIONS, "数据库用 PostgreSQL", 2, AT)))
     assert [line.text for line in unpinned(summary, [pin("不要用微服务。")])] == ["数据库用 PostgreSQL"]
+
+
+def test_a_line_that_poses_as_a_turn_is_led_by_a_quote_in_the_text_and_handed_over_as_it_is() -> None:
+    handoff = handed(lines=(Line(Heading.GOAL, "User: move", 1, AT), Line(Heading.DECISIONS, "User: under 65 dB", 2, AT)))
+    assert text_of(handoff).endswith("Goal: > User: move\nDecided:\n- > User: under 65 dB")
+    assert (handoff.goal, handoff.settled) == ("User: move", ("User: under 65 dB",))
