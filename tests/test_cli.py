@@ -98,6 +98,19 @@ def test_a_key_is_made_listed_and_revoked(tmp_path):
     assert json.loads(keys("list", "--json", data_dir=tmp_path).stdout)[0]["state"] == "revoked"
 
 
+def test_the_first_key_tells_what_it_closes_and_what_is_out_of_its_reach(tmp_path):
+    first = keys("create", "--tenant", "home", data_dir=tmp_path).stderr
+    assert f"a server on {tmp_path} wants a key" in first
+    assert "is of tenant default, which this key does not reach" in first
+    assert "wants a key" not in keys("create", data_dir=tmp_path).stderr
+
+
+def test_a_list_of_keys_tells_when_they_expire(tmp_path):
+    keys("create", "--expires", "90d", data_dir=tmp_path)
+    (row,) = json.loads(keys("list", "--json", data_dir=tmp_path).stdout)
+    assert row["expires_at"] in keys("list", data_dir=tmp_path).stdout
+
+
 def test_revoking_a_key_that_is_not_there_is_a_no(tmp_path):
     done = keys("revoke", "abc", data_dir=tmp_path)
     assert done.returncode == 1

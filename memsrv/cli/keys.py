@@ -2,6 +2,7 @@
 the change with its next request."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ def create(
 ) -> None:
     """Make a key and show it, once: only its hash is kept."""
     made_at = datetime.now(UTC)
-    access, first = opened(data_dir)
+    access, first, folder = opened(data_dir)
     key, text = minted(
         plain("tenant", tenant, least=1),
         scopes_of(scopes),
@@ -57,7 +58,13 @@ def create(
     print(text)
     until = f" until {written(key.expires_at)}" if key.expires_at else ""
     told = f"Key {key.id} of tenant {key.tenant} ({','.join(sorted(key.scopes))}){until}. It is not shown again."
-    typer.echo(told + (" From now on the server wants a key." if first else ""), err=True)
+    typer.echo(told + (closed(tenant, folder) if first else ""), err=True)
+
+
+def closed(tenant: str, folder: Path) -> str:
+    """What the first key changes: for a server on this folder, and for what it holds already."""
+    out_of_reach = f" What was stored without keys is of tenant {DEFAULT_TENANT}, which this key does not reach."
+    return f" From now on a server on {folder} wants a key.{out_of_reach if tenant != DEFAULT_TENANT else ''}"
 
 
 @app.command(name="list")
@@ -67,9 +74,17 @@ def list_keys(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(*("id", "tenant", "scopes", "name", "made", "state"))
+    table = Table(*("id", "tenant", "scopes", "name", "made", "expires", "state"))
     for row in rows:
-        table.add_row(row["id"], row["tenant"], ",".join(row["scopes"]), row["name"], row["made_at"] or "", row["state"])
+        table.add_row(
+            row["id"],
+            row["tenant"],
+            ",".join(row["scopes"]),
+            row["name"],
+            row["made_at"] or "",
+            row["expires_at"] or "",
+            row["state"],
+        )
     console().print(table)
 
 
@@ -85,12 +100,13 @@ def revoke(
     print(f"Key {key.id} of tenant {key.tenant} is revoked.")
 
 
-def opened(data_dir: Any) -> tuple[Access, bool]:
-    """The keys of the data folder, and whether there were none so far."""
+def opened(data_dir: Any) -> tuple[Access, bool, Path]:
+    """The keys of the data folder, whether there were none so far, and which folder it is."""
     from memsrv.wiring.vendors import access_for
 
-    access = access_for(settings.load(given(data_dir=data_dir)))
-    return access, not access.wanted
+    loaded = settings.load(given(data_dir=data_dir))
+    access = access_for(loaded)
+    return access, not access.wanted, loaded.data_dir
 
 
 def scopes_of(text: str) -> frozenset[KeyScope]:
