@@ -22,6 +22,8 @@ from memsrv.services.ingest import Ingest
 
 PAGE = 200
 SWEEP_S = 86_400.0
+RETRY_S = 60.0
+"""After a sweep that failed: the store was out of reach, or too many writes waited."""
 
 log = structlog.get_logger()
 
@@ -42,11 +44,13 @@ class Retention:
         *,
         days: int,
         sweep_s: float = SWEEP_S,
+        retry_s: float = RETRY_S,
         clock: Callable[[], datetime] = now,
         lead: Lead = ALONE,
     ):
         self._transcript, self._sessions, self._ingest = transcript, sessions, ingest
-        self._days, self._sweep_s, self._clock, self._lead = days, sweep_s, clock, lead
+        self._days, self._sweep_s, self._retry_s = days, sweep_s, retry_s
+        self._clock, self._lead = clock, lead
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -73,12 +77,14 @@ class Retention:
     async def _run(self) -> None:
         while True:
             await self._lead.taken()
+            wait_s = self._sweep_s
             try:
                 if taken := await self.sweep():
                     log.info("messages expired", messages=taken)
             except MemsrvError as error:
                 log.warning("retention failed", reason=error.message)
-            await asyncio.sleep(self._sweep_s)
+                wait_s = self._retry_s
+            await asyncio.sleep(wait_s)
 
     async def _expire(self, session: Session, stored_before: datetime) -> int:
         opens = session.settings.get("profile") != "events"

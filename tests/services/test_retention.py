@@ -1,6 +1,7 @@
 """Messages go when they are older than their session keeps them; what was set by hand stays."""
 
 import asyncio
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -8,6 +9,7 @@ import pytest
 
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
 from memsrv.core.retention import days_kept, expired
+from memsrv.errors import Busy
 from memsrv.model import Draft, Message, SessionKey, Stretch
 from memsrv.ports import Lead
 from memsrv.services.alone import ALONE
@@ -63,13 +65,13 @@ async def house(tmp_path):
     await opened.close()
 
 
-def retention(house: House, *, days: int, ahead_days: float, lead: Lead = ALONE) -> Retention:
+def retention(house: House, *, days: int, ahead_days: float, lead: Lead = ALONE, pressure: Pressure | None = None) -> Retention:
     """The service, as if so many days had passed."""
     indexer = Indexer(MemoryQueue(), MemoryVectors(), HashingEmbedder(), batch=1)
     parts = (house.transcript, house.sessions, SnowballAnalyzer(), indexer, house.compaction, Gates())
-    ingest = Ingest(*parts, pressure=Pressure(10, "writes"))
+    ingest = Ingest(*parts, pressure=pressure or Pressure(10, "writes"))
     clock = lambda: datetime.now(UTC) + timedelta(days=ahead_days)  # noqa: E731
-    return Retention(house.transcript, house.sessions, ingest, days=days, clock=clock, lead=lead)
+    return Retention(house.transcript, house.sessions, ingest, days=days, clock=clock, retry_s=0.001, lead=lead)
 
 
 async def ids(house: House, key: SessionKey = KEY) -> list[str]:
@@ -128,4 +130,26 @@ async def test_of_several_processes_the_one_that_leads_sweeps(house):
     async with asyncio.timeout(10):
         while await ids(house):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+    await service.close()
+
+
+class OnceFull(Pressure):
+    """Refuses the first turn."""
+
+    full = True
+
+    def turn(self) -> AbstractContextManager[None]:
+        if self.full:
+            self.full = False
+            raise Busy("10 writes wait already.")
+        return super().turn()
+
+
+async def test_a_sweep_that_finds_too_many_writes_waiting_is_soon_made_again(house):
+    await house.say(3)
+    service = retention(house, days=1, ahead_days=2, pressure=OnceFull(10, "writes"))
+    service.start()
+    async with asyncio.timeout(5):
+        while await ids(house):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
     await service.close()
