@@ -92,15 +92,8 @@ def passage_of(row: Any) -> Chunk:
 def due_passages(connection: Connection, generation: int, limit: int, *, first_below: int) -> list[Row[Any]]:
     """At most `limit` passages that wait and are due, by their negated numbers, each as a message of one chunk: those of
     generations before `first_below`, then the oldest."""
-    here = passages.c.set_aside.is_(False) & (passages.c.generation < generation) & (passages.c.retry_at <= now_micros())
-    query = (
-        select(*DUE, sessions.c.tenant)
-        .join(sessions, sessions.c.number == passages.c.session_number)
-        .where(here)
-        .order_by(passages.c.generation >= first_below, passages.c.number)
-        .limit(limit)
-    )
-    return list(connection.execute(query))
+    which = {"below": generation, "now": now_micros(), "first_below": first_below, "most": limit}
+    return list(connection.execute(DUE_PASSAGES, which))
 
 
 def pending_passage(row: Row[Any], answering: int) -> PendingChunk:
@@ -116,6 +109,19 @@ DUE = (
     *(passages.c[name] for name in ("text", "attempts", "generation")),
 )
 
+
+# Asked in every round of the indexer, so it is put together only once.
+DUE_PASSAGES = (
+    select(*DUE, sessions.c.tenant)
+    .join(sessions, sessions.c.number == passages.c.session_number)
+    .where(
+        passages.c.set_aside.is_(False),
+        passages.c.generation < bindparam("below"),
+        passages.c.retry_at <= bindparam("now"),
+    )
+    .order_by(passages.c.generation >= bindparam("first_below"), passages.c.number)
+    .limit(bindparam("most"))
+)
 
 # Asked for every recall, so it is put together only once.
 NEWEST = (

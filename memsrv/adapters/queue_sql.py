@@ -177,17 +177,18 @@ def counted(table: Table, *which: ColumnElement[bool]) -> ColumnElement[int]:
 
 def newest_row(connection: Connection) -> Generation | None:
     """The generation that is filled."""
-    row = connection.execute(GENERATIONS.limit(1)).one_or_none()
+    row = connection.execute(NEWEST).one_or_none()
     return Generation(row.number, row.fingerprint) if row else None
 
 
 def answering_row(connection: Connection) -> Generation | None:
     """The generation that searches go to."""
-    row = connection.execute(GENERATIONS.where(generations.c.answers).limit(1)).one_or_none()
+    row = connection.execute(ANSWERING).one_or_none()
     return Generation(row.number, row.fingerprint) if row else None
 
 
-GENERATIONS = select(generations).order_by(generations.c.number.desc())
+NEWEST = select(generations).order_by(generations.c.number.desc()).limit(1)
+ANSWERING = NEWEST.where(generations.c.answers)
 
 
 def begin_generation(connection: Connection, fingerprint: str, *, beside: bool) -> Generation:
@@ -223,17 +224,30 @@ def due_messages(connection: Connection, generation: int, limit: int, *, first_b
 
     One query for each older generation (there are few): inside one, the index has them in order already.
     """
-    names = ("number", "session_number", "position", "chunk_count", "role", "name", "attempts", "generation")
-    columns = (*(messages.c[name] for name in names), sessions.c.tenant)
     found: list[Row[Any]] = []
-    older = messages.c.set_aside.is_(False) & (messages.c.generation < generation)
-    least = connection.scalar(select(func.min(messages.c.generation)).where(older))
+    least = connection.scalar(LEAST_WAITING, {"above": -1, "below": generation})
     while least is not None:
-        here = messages.c.set_aside.is_(False) & (messages.c.generation == least) & (messages.c.retry_at <= now_micros())
-        query = select(*columns).join(sessions, sessions.c.number == messages.c.session_number)
-        found.extend(connection.execute(query.where(here).order_by(messages.c.number).limit(limit)))
-        least = connection.scalar(select(func.min(messages.c.generation)).where(older, messages.c.generation > least))
+        found.extend(connection.execute(DUE_OF, {"generation": least, "now": now_micros(), "most": limit}))
+        least = connection.scalar(LEAST_WAITING, {"above": least, "below": generation})
     return sorted(found, key=lambda row: (row.generation >= first_below, row.number))[:limit]
+
+
+# Asked in every round, so they are put together only once.
+LEAST_WAITING = select(func.min(messages.c.generation)).where(
+    messages.c.set_aside.is_(False), messages.c.generation > bindparam("above"), messages.c.generation < bindparam("below")
+)
+DUE_COLUMNS = ("number", "session_number", "position", "chunk_count", "role", "name", "attempts", "generation")
+DUE_OF = (
+    select(*(messages.c[name] for name in DUE_COLUMNS), sessions.c.tenant)
+    .join(sessions, sessions.c.number == messages.c.session_number)
+    .where(
+        messages.c.set_aside.is_(False),
+        messages.c.generation == bindparam("generation"),
+        messages.c.retry_at <= bindparam("now"),
+    )
+    .order_by(messages.c.number)
+    .limit(bindparam("most"))
+)
 
 
 def shared(due: Sequence[Row[Any]], limit: int) -> list[tuple[Row[Any], int]]:
