@@ -8,11 +8,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from memsrv.core.features import VERSION, Talk, features, pair_features
 from memsrv.core.ledger import Entry
+from memsrv.core.numbered import apart, numbered
 from memsrv.core.summary import Source
 
 DEEPEST = 32
@@ -73,7 +75,17 @@ class Learned:
             spoken.update(entry.keys if entry.old else ())
         found = logistic(pair_features(entries, spoken) @ self.again + self.again_bias)
         np.fill_diagonal(found, 0)
+        found[other_things([entry.line.text for entry in entries])] = 0
         return found
+
+
+def other_things(texts: Sequence[str]) -> np.ndarray:
+    """Which texts speak of things that a number tells apart (flat 3, flat 5), however alike they are. Bool, shape (n, n)."""
+    counted = [at for at, text in enumerate(texts) if numbered(text).numbers]
+    found = np.zeros((len(texts), len(texts)), bool)
+    for one, other in combinations(counted, 2):
+        found[one, other] = found[other, one] = bool(apart(texts[one], texts[other]))
+    return found
 
 
 def forest(name: str, arrays: Mapping[str, np.ndarray]) -> Forest:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.adapters.summarizer_extractive import shipped_weights
 from memsrv.core.check import check
 from memsrv.core.extract import extract
 from memsrv.core.judge import Kind
@@ -25,7 +26,7 @@ def task(*texts: str, language: Language = Language.ENGLISH) -> Task:
 
 
 def told(*texts: str, language: Language = Language.ENGLISH) -> str:
-    return rendered(extract(task(*texts, language=language), count=count))
+    return rendered(extract(task(*texts, language=language), count=count, learned=shipped_weights()))
 
 
 @pytest.mark.parametrize(
