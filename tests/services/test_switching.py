@@ -97,9 +97,9 @@ async def test_a_session_that_is_written_to_all_the_time_is_switched_all_the_sam
     await house.sessions.save(KEY, lambda old: replace(old, settings={"window": {"size": 1, "keep": 1}}), create=False)
     await switching(house, gates).switch(KEY, Mode.RETRIEVAL, "")
     await asyncio.gather(*writes)
-    assert len(house.listing.tasks) == ROUNDS + 1
+    assert len(house.listing.tasks) > ROUNDS
     assert await mode_of(house) is Mode.RETRIEVAL
-    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12 + ROUNDS + 1
+    assert len(await house.transcript.messages(await house.number(), limit=99)) == 12 + len(house.listing.tasks)
 
 
 async def test_back_in_a_mode_with_summaries_the_work_goes_on(house: House) -> None:
