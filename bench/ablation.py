@@ -27,7 +27,7 @@ from rich.progress import track
 
 from bench.machine import show
 from memsrv.adapters.embedder_bundled import BundledEmbedder
-from memsrv.core import bm25, ranking
+from memsrv.core.recall import bm25, ranking
 from memsrv.model import Draft, PromptRequest, RegionName, Session, SessionKey
 from memsrv.settings import load
 from memsrv.web.schemas import MessageIn

@@ -18,12 +18,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
-from memsrv.core.extract import extract, heard
-from memsrv.core.features import VERSION, Talk, features, pair_features
-from memsrv.core.learned import Learned
-from memsrv.core.ledger import Entry
-from memsrv.core.scoring import Dialogue, Score, scored, totals
-from memsrv.core.summary import Task
+from memsrv.core.summary.extract import extract, heard
+from memsrv.core.summary.features import VERSION, Talk, features, pair_features
+from memsrv.core.summary.learned import Learned
+from memsrv.core.summary.ledger import Entry
+from memsrv.core.summary.scoring import Dialogue, Score, scored, totals
+from memsrv.core.summary.summary import Task
 from memsrv.evaluate import dialogues_in
 from memsrv.services.evaluation import sources, written_in
 
@@ -95,7 +95,7 @@ def learned(examples: Sequence[Example]) -> dict[str, np.ndarray]:
 
 
 def forest(name: str, rows: np.ndarray, labels: np.ndarray, shape: dict[str, float]) -> dict[str, np.ndarray]:
-    """`SEEDS` boosted forests as one, in the form of `core.learned.Forest`."""
+    """`SEEDS` boosted forests as one, in the form of `core.summary.learned.Forest`."""
     nodes, roots, base = [], [], 0.0
     for seed in range(SEEDS):
         model = HistGradientBoostingClassifier(

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.machine import SERVER, Server, bars, milliseconds, percentiles, server, show
 from bench.talk import Talk
 from memsrv.adapters.embedder_bundled import BundledEmbedder
-from memsrv.core.view import passage
+from memsrv.core.recall.view import passage
 from memsrv.model import PendingChunk, Said
 from memsrv.services.ingest import prepare
 

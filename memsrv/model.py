@@ -492,7 +492,7 @@ class Recall:
 @dataclass(frozen=True, slots=True)
 class CosineScale:
     """How an embedder's cosines read: what two texts that have nothing to do with each other come to (two Chinese texts come
-    to `unrelated_han`), and how much more is worth as much as `core.ranking.COVERED` of the question's words."""
+    to `unrelated_han`), and how much more is worth as much as `core.recall.ranking.COVERED` of the question's words."""
 
     unrelated: float
     unrelated_han: float

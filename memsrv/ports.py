@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from memsrv.core.calibration import Calibration
+from memsrv.core.prompt.calibration import Calibration
 from memsrv.model import (
     AccessKey,
     Appended,
@@ -532,7 +532,7 @@ class Lexicon(Protocol):
         ...
 
     def traits(self, numbers: np.ndarray) -> np.ndarray:
-        """The traits (`core.traits.TRAITS`) of these chunks (int64, rising) that are in the scope, in order of number."""
+        """The traits (`core.recall.traits.TRAITS`) of these chunks (int64, rising) that are in the scope, in order of number."""
         ...
 
     def newest_at(self, session_number: int) -> float:

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from memsrv.core.providers import Provider, provider, providers
-from memsrv.core.windows import parsed
+from memsrv.core.prompt.windows import parsed
+from memsrv.core.relay.providers import Provider, provider, providers
 from memsrv.errors import SettingsError
 from memsrv.model import Mode
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memsrv.core.content import text_of
-from memsrv.core.marks import blocks
+from memsrv.core.text.content import text_of
+from memsrv.core.text.marks import blocks
 from memsrv.errors import SessionNotFound
 from memsrv.model import Chunk, Message, Meta, Outset, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from memsrv.core.summary import Heading, Line, Summary, Task
+from memsrv.core.summary.summary import Heading, Line, Summary, Task
 from memsrv.errors import SummarizerDown
 from memsrv.model import NewSnapshot, Trigger
 

@@ -9,8 +9,8 @@ from memsrv.adapters.database import Database
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.core.policy import Defaults
-from memsrv.core.summary import Count, Summary, Task
+from memsrv.core.prompt.policy import Defaults
+from memsrv.core.summary.summary import Count, Summary, Task
 from memsrv.model import NewMessage, SessionKey, Snapshot
 from memsrv.services.compaction import Compaction
 from memsrv.services.deriving import Deriver

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.schema import calibrations, now_micros
-from memsrv.core.calibration import Calibration
-from memsrv.core.content import without_nul
+from memsrv.core.prompt.calibration import Calibration
+from memsrv.core.text.content import without_nul
 
 KEPT = 1000
 

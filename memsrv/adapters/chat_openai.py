@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 
 from memsrv.adapters.openai_http import REST_S, RETRIED, Endpoint, EndpointError, Failed, Refused, Unavailable
-from memsrv.core.asking import Completion
-from memsrv.core.content import mended, part_texts
-from memsrv.core.providers import Provider
-from memsrv.core.reasoning import without_reasoning
+from memsrv.core.relay.providers import Provider
 from memsrv.core.remembering import Latest
+from memsrv.core.summary.asking import Completion
+from memsrv.core.text.content import mended, part_texts
+from memsrv.core.text.reasoning import without_reasoning
 from memsrv.errors import UpstreamDown
 
 CONCURRENCY = 4

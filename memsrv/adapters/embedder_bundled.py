@@ -25,7 +25,7 @@ import structlog
 
 from memsrv.adapters.e5.tokenizer import Tokenizer
 from memsrv.adapters.e5.weights import Weights
-from memsrv.core.cleaning import clean
+from memsrv.core.text.cleaning import clean
 from memsrv.errors import CannotStart, EmbedderDown
 from memsrv.model import CosineScale
 from memsrv.threads import step_back

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 
 from memsrv.adapters.openai_http import REST_S, Endpoint, EndpointError, Failed, Refused
-from memsrv.core.cleaning import clean
+from memsrv.core.text.cleaning import clean
 from memsrv.errors import EmbedderDown
 
 MAX_CHARS = 8000

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memsrv.core.cleaning import clean
+from memsrv.core.text.cleaning import clean
 from memsrv.errors import EmbedderDown, SettingsError
 
 MAX_CHARS = 20_000

@@ -31,7 +31,7 @@ from memsrv.adapters.schema import (
     vector_removals,
 )
 from memsrv.adapters.sessions_sql import drop_receipts
-from memsrv.core.taskstate import task_state_of
+from memsrv.core.summary.taskstate import task_state_of
 from memsrv.model import Forgotten, Stretch
 
 SPEAKING = ("user", "assistant", "tool")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memsrv.core.summary import Count, Heading, Line, Summary, Task, rendered
+from memsrv.core.summary.summary import Count, Heading, Line, Summary, Task, rendered
 from memsrv.errors import BadRequest, EmbedderDown, IndexDown, MemsrvError, SummarizerDown
 from memsrv.model import (
     Appended,

@@ -20,10 +20,10 @@ from sqlalchemy import Connection, bindparam, func, literal, null, select
 from memsrv.adapters.database import Database
 from memsrv.adapters.passages_sql import newest_passages
 from memsrv.adapters.schema import chunks, messages, passages, sessions, slices
-from memsrv.core import bm25
-from memsrv.core.bm25 import Collection
-from memsrv.core.content import without_nul
-from memsrv.core.traits import TRAITS, no_traits, traits_of_text
+from memsrv.core.recall import bm25
+from memsrv.core.recall.bm25 import Collection
+from memsrv.core.recall.traits import TRAITS, no_traits, traits_of_text
+from memsrv.core.text.content import without_nul
 from memsrv.model import SUMMARY, Scope
 from memsrv.ports import Worded
 

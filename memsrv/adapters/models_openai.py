@@ -6,8 +6,8 @@ Neither key, header nor address stands in an error; retries and limits are those
 import httpx
 
 from memsrv.adapters.openai_http import Endpoint, EndpointError
-from memsrv.core.providers import Provider
-from memsrv.core.windows import listed
+from memsrv.core.prompt.windows import listed
+from memsrv.core.relay.providers import Provider
 from memsrv.errors import UpstreamDown
 
 TIMEOUT_S = 20.0

@@ -16,7 +16,7 @@ from memsrv.adapters.database import Database
 from memsrv.adapters.sessions_sql import PINS, pin_of, session_of, session_row
 from memsrv.adapters.snapshots_sql import newest_sound
 from memsrv.adapters.transcript_rows import LAST, NEWEST_FIRST, OLDEST_FIRST, message_of
-from memsrv.core.content import text_of
+from memsrv.core.text.content import text_of
 from memsrv.model import Message, Outset, Session, SessionKey
 
 HELD_SESSIONS = 256

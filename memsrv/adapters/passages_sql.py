@@ -22,7 +22,7 @@ from memsrv.adapters.schema import (
     vector_removals,
 )
 from memsrv.adapters.sessions_sql import drop_receipts
-from memsrv.core.content import without_nul
+from memsrv.core.text.content import without_nul
 from memsrv.model import SUMMARY, Chunk, NewPassage, PendingChunk, Said, Span
 
 OWN_VERSION = and_(snapshots.c.session_number == passages.c.session_number, snapshots.c.version == passages.c.version)

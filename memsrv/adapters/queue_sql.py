@@ -31,7 +31,7 @@ from memsrv.adapters.schema import (
     slices,
     vector_removals,
 )
-from memsrv.core.content import without_nul
+from memsrv.core.text.content import without_nul
 from memsrv.model import Generation, PendingChunk, Said
 
 RETRY_S = 1.0

@@ -35,8 +35,8 @@ from memsrv.adapters.schema import (
     to_moment,
 )
 from memsrv.adapters.sessions_sql import session_of, session_row
-from memsrv.core.content import without_nul
 from memsrv.core.merge import merged
+from memsrv.core.text.content import without_nul
 from memsrv.errors import BadRequest, DiskFull, Internal, ReceiptNotFound, StoreDown
 from memsrv.model import Mode, SessionKey, Switch
 

@@ -33,9 +33,9 @@ from memsrv.adapters.schema import (
     to_moment,
     vector_removals,
 )
-from memsrv.core.content import without_nul
 from memsrv.core.merge import merged
-from memsrv.core.resent import aside_name
+from memsrv.core.relay.resent import aside_name
+from memsrv.core.text.content import without_nul
 from memsrv.errors import PinNotFound, SessionNotFound
 from memsrv.model import Forgotten, Meta, Mode, Pin, Scope, Session, SessionCounts, SessionKey
 

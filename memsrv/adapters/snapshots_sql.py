@@ -24,7 +24,7 @@ from memsrv.adapters.schema import (
     to_micros,
     to_moment,
 )
-from memsrv.core.content import without_nul
+from memsrv.core.text.content import without_nul
 from memsrv.errors import SessionNotFound, SummaryConflict, SummaryNotFound, SummaryStale
 from memsrv.model import Heading, Language, Line, NewSnapshot, SessionKey, Snapshot, Standing, Summary, Trigger
 

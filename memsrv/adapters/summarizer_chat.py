@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 import regex
 
-from memsrv.core.asking import Completion, Question, Trouble, Usage, block, is_foreign, messages, written
-from memsrv.core.cuts import Count, cut_tokens, fits, left_out
-from memsrv.core.parsing import summary_of
-from memsrv.core.summary import rendered
+from memsrv.core.summary.asking import Completion, Question, Trouble, Usage, block, is_foreign, messages, written
+from memsrv.core.summary.parsing import summary_of
+from memsrv.core.summary.summary import rendered
+from memsrv.core.text.cuts import Count, cut_tokens, fits, left_out
 from memsrv.errors import SummarizerDown, UpstreamDown
 from memsrv.model import Line, Source, Summary, Task
 

@@ -1,7 +1,7 @@
 """ports.Summarizer for sessions that hold log events: what repeats is counted, errors stay, by `core.events`."""
 
-from memsrv.core.events import events
-from memsrv.core.summary import Count, Summary, Task
+from memsrv.core.summary.events import events
+from memsrv.core.summary.summary import Count, Summary, Task
 from memsrv.threads import aside
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from memsrv.core.extract import extract
-from memsrv.core.learned import Learned
-from memsrv.core.summary import Count, Heading, Line, Summary, Task
+from memsrv.core.summary.extract import extract
+from memsrv.core.summary.learned import Learned
+from memsrv.core.summary.summary import Count, Heading, Line, Summary, Task
 from memsrv.errors import CannotStart
 from memsrv.threads import aside
 

@@ -19,7 +19,7 @@ from threading import Lock
 import regex
 import tiktoken
 
-from memsrv.core.graphemes import edge_after, edge_before
+from memsrv.core.text.graphemes import edge_after, edge_before
 from memsrv.errors import SettingsError
 
 CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"

@@ -52,8 +52,8 @@ from memsrv.adapters.transcript_rows import (
     message_of,
     message_row,
 )
-from memsrv.core.content import without_nul
-from memsrv.core.taskstate import task_state_of
+from memsrv.core.summary.taskstate import task_state_of
+from memsrv.core.text.content import without_nul
 from memsrv.errors import IdempotencyConflict, MessageConflict
 from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, SessionKey, Stored, Stretch
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 
-from memsrv.core.content import mended
-from memsrv.core.providers import Provider
+from memsrv.core.relay.providers import Provider
+from memsrv.core.text.content import mended
 from memsrv.errors import UpstreamDown
 
 CONNECT_S = 10.0

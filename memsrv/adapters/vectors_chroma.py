@@ -23,7 +23,7 @@ import numpy as np
 
 from memsrv.adapters import chroma
 from memsrv.adapters.chroma import Collection, Place
-from memsrv.core.nearest import Matrix, MatrixCache, best, nearest
+from memsrv.core.recall.nearest import Matrix, MatrixCache, best, nearest
 from memsrv.core.remembering import Latest
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Scope

@@ -11,7 +11,7 @@ import typer
 from memsrv import __version__, evaluate
 from memsrv.cli import archiving, asking, chatting, connecting, explaining, exporting, importing, keys, serving, upkeep
 from memsrv.cli.remote import Refused
-from memsrv.core.visible import visible
+from memsrv.core.text.visible import visible
 from memsrv.errors import KeyNotFound, MemsrvError, SettingsError
 
 STATUSES: dict[type[MemsrvError], int] = {KeyNotFound: 1, SettingsError: 2}

@@ -16,8 +16,8 @@ import typer
 from memsrv.cli.asking import row_of
 from memsrv.cli.options import Key, Url, harmless
 from memsrv.cli.remote import Refused, ask, path_of, server
-from memsrv.core.sending import plain_text
-from memsrv.core.streaming import Events, read
+from memsrv.core.prompt.sending import plain_text
+from memsrv.core.relay.streaming import Events, read
 from memsrv.errors import CannotStart
 from memsrv.model import Mode
 

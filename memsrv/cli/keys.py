@@ -11,7 +11,7 @@ from rich.table import Table
 from memsrv import settings
 from memsrv.cli.options import AsJson, DataDir, console, given, print_json
 from memsrv.core.keys import lifetime, minted
-from memsrv.core.receipts import written
+from memsrv.core.prompt.receipts import written
 from memsrv.model import AccessKey, KeyScope
 from memsrv.services.access import DEFAULT_TENANT, Access
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsrv import settings
-from memsrv.core.visible import visible
+from memsrv.core.text.visible import visible
 from memsrv.errors import SettingsError
 from memsrv.settings import Settings
 

@@ -6,9 +6,9 @@ The guide is meta : summary : window = 1 : 2 : 3 of the budget. A share alone is
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memsrv.core.budget import GUIDE
-from memsrv.core.compacting import FAR_OVER
-from memsrv.core.policy import Policy
+from memsrv.core.prompt.budget import GUIDE
+from memsrv.core.prompt.policy import Policy
+from memsrv.core.summary.compacting import FAR_OVER
 from memsrv.model import Mode, Region, RegionName
 
 FEW_RECALLED = 3

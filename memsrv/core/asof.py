@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from memsrv.core.taskstate import task_state_of
+from memsrv.core.summary.taskstate import task_state_of
 from memsrv.model import Message, Outset, Recall, Session
 
 

@@ -23,7 +23,7 @@ from functools import cached_property
 from math import log
 from statistics import fmean, median
 
-from memsrv.core.content import text_of
+from memsrv.core.text.content import text_of
 from memsrv.model import Mode, Prompt, RegionName
 
 RARE_IN = 3

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from memsrv.core.turns import leading_system
+from memsrv.core.prompt.turns import leading_system
 from memsrv.model import Message, Stretch
 
 

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from memsrv.core.scoring import Dialogue, Outcome, Score, Totals, grouped, totals
-from memsrv.core.summary import Count
+from memsrv.core.summary.scoring import Dialogue, Outcome, Score, Totals, grouped, totals
+from memsrv.core.summary.summary import Count
 from memsrv.errors import SettingsError
 from memsrv.services.evaluation import Summarize, evaluated, newest
 from memsrv.settings import Settings, load

@@ -17,19 +17,19 @@ from typing import Any, Protocol
 
 from memsrv.core.advice import advice
 from memsrv.core.asof import as_of, said_by_then
-from memsrv.core.budget import Fit, fit, in_window
-from memsrv.core.calibration import needed
-from memsrv.core.compacting import is_crowded
-from memsrv.core.content import text_of
-from memsrv.core.cuts import fits
-from memsrv.core.policy import Defaults, Policy, resolve
-from memsrv.core.receipts import account_body, bounded, receipt_id
-from memsrv.core.regions import READING, Material, material_of, meta_text, recall_text, state_text, summary_text
-from memsrv.core.required import framed, newest_user
-from memsrv.core.sections import spoken
-from memsrv.core.sending import plain_text
-from memsrv.core.sizes import MESSAGE_TOKENS, Sizes
-from memsrv.core.turns import CURRENT_LOOK_BACK, Talk, Turn, beyond, talk, window
+from memsrv.core.prompt.budget import Fit, fit, in_window
+from memsrv.core.prompt.calibration import needed
+from memsrv.core.prompt.policy import Defaults, Policy, resolve
+from memsrv.core.prompt.receipts import account_body, bounded, receipt_id
+from memsrv.core.prompt.regions import READING, Material, material_of, meta_text, recall_text, state_text, summary_text
+from memsrv.core.prompt.required import framed, newest_user
+from memsrv.core.prompt.sections import spoken
+from memsrv.core.prompt.sending import plain_text
+from memsrv.core.prompt.sizes import MESSAGE_TOKENS, Sizes
+from memsrv.core.prompt.turns import CURRENT_LOOK_BACK, Talk, Turn, beyond, talk, window
+from memsrv.core.summary.compacting import is_crowded
+from memsrv.core.text.content import text_of
+from memsrv.core.text.cuts import fits
 from memsrv.errors import BudgetTooSmall
 from memsrv.model import (
     Message,

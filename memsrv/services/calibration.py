@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from memsrv.core.calibration import Calibration, is_credible, reported
+from memsrv.core.prompt.calibration import Calibration, is_credible, reported
 from memsrv.errors import ReceiptNotFound
 from memsrv.model import Session
 from memsrv.ports import Calibrations, Receipts, TokenCounter

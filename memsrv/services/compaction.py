@@ -20,11 +20,11 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from memsrv.core import compacting
-from memsrv.core.calm import Calm, calm_at
-from memsrv.core.compacting import Ground, Plan
-from memsrv.core.policy import Policy
-from memsrv.core.sizes import Sizes
+from memsrv.core.prompt.policy import Policy
+from memsrv.core.prompt.sizes import Sizes
+from memsrv.core.summary import compacting
+from memsrv.core.summary.calm import Calm, calm_at
+from memsrv.core.summary.compacting import Ground, Plan
 from memsrv.errors import MemsrvError, SessionNotFound, SummaryConflict
 from memsrv.model import NewMessage, Session, SessionKey, Snapshot, Trigger
 from memsrv.ports import Claims, Compactions, Lead, Sessions

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from memsrv.core import compacting
-from memsrv.core.compacting import Ground, Plan
-from memsrv.core.passages import passages_of
-from memsrv.core.policy import Defaults, Policy, resolve
-from memsrv.core.sizes import Sizes
-from memsrv.core.summary import Heading, Line, Source, Summary, rendered
+from memsrv.core.prompt.policy import Defaults, Policy, resolve
+from memsrv.core.prompt.sizes import Sizes
+from memsrv.core.summary import compacting
+from memsrv.core.summary.compacting import Ground, Plan
+from memsrv.core.summary.passages import passages_of
+from memsrv.core.summary.summary import Heading, Line, Source, Summary, rendered
 from memsrv.errors import MemsrvError, SummarizerDown, SummaryConflict
 from memsrv.model import Message, NewPassage, NewSnapshot, Session, SessionKey, Snapshot, Trigger
 from memsrv.ports import Compactions, Sessions, Snapshots, TokenCounter, Transcript

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from memsrv.core.view import passage
+from memsrv.core.recall.view import passage
 from memsrv.errors import EmbedderDown
 from memsrv.model import PendingChunk
 from memsrv.ports import Embedder

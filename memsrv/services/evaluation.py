@@ -10,8 +10,8 @@ from itertools import groupby
 
 import regex
 
-from memsrv.core.scoring import SENTENCE_END, Dialogue, Score, scored
-from memsrv.core.summary import Count, Heading, Language, Line, Source, Summary, Task, rendered
+from memsrv.core.summary.scoring import SENTENCE_END, Dialogue, Score, scored
+from memsrv.core.summary.summary import Count, Heading, Language, Line, Source, Summary, Task, rendered
 
 Summarize = Callable[[Task], Awaitable[Summary]]
 """What writes a summary: the built-in summarizer, one with a model behind it, any other."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import structlog
 
-from memsrv.core import compacting
-from memsrv.core.asking import language_of
-from memsrv.core.compacting import Ground
-from memsrv.core.handoff import KIND, Handoff, handoff_of, handoff_text, unpinned
-from memsrv.core.policy import Policy
-from memsrv.core.summary import Line, Source, Summary
+from memsrv.core.prompt.policy import Policy
+from memsrv.core.summary import compacting
+from memsrv.core.summary.asking import language_of
+from memsrv.core.summary.compacting import Ground
+from memsrv.core.summary.handoff import KIND, Handoff, handoff_of, handoff_text, unpinned
+from memsrv.core.summary.summary import Line, Source, Summary
 from memsrv.errors import BadRequest, MemsrvError, PinNotFound, SummaryConflict
 from memsrv.model import Meta, Session, SessionKey, Snapshot
 from memsrv.ports import Sessions, Snapshots, TokenCounter, Transcript

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from memsrv.core.view import CHUNKS, VIEW
+from memsrv.core.recall.view import CHUNKS, VIEW
 from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import Generation
 from memsrv.ports import Embedder, IndexQueue, Lead, VectorIndex

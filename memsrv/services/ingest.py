@@ -9,11 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from memsrv.core.chunking import spans
-from memsrv.core.content import digest, text_of
-from memsrv.core.marks import blocks
-from memsrv.core.resent import aside_name
-from memsrv.core.taskstate import task_state_of
+from memsrv.core.relay.resent import aside_name
+from memsrv.core.summary.taskstate import task_state_of
+from memsrv.core.text.chunking import spans
+from memsrv.core.text.content import digest, text_of
+from memsrv.core.text.marks import blocks
 from memsrv.errors import SessionNotFound
 from memsrv.model import Appended, Draft, Forgotten, Message, NewChunk, NewMessage, Session, SessionKey, Span, Stretch
 from memsrv.ports import Analyzer, Sessions, Transcript

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from memsrv.core.merge import merged
-from memsrv.core.resent import (
+from memsrv.core.relay.resent import (
     LONGEST_NAME,
     NOTE,
     Known,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memsrv.core import ranking
-from memsrv.core.passages import asks_for_earlier, lines_of
-from memsrv.core.ranking import RELEVANT, SURE, Ranked
+from memsrv.core.recall import ranking
+from memsrv.core.recall.ranking import RELEVANT, SURE, Ranked
+from memsrv.core.summary.passages import asks_for_earlier, lines_of
 from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import Chunk, Reach, Recall, Recalls, Scope, Session
 from memsrv.ports import Analyzer, Embedder, LexicalIndex, Lexicon, Scored, Sessions, Transcript, VectorIndex, Worded

@@ -13,9 +13,9 @@ from typing import Any
 
 import structlog
 
-from memsrv.core.relaying import budget_of, chosen, listed, passed_on, tools_text
-from memsrv.core.sizes import Sizes
-from memsrv.core.streaming import Gathered
+from memsrv.core.prompt.sizes import Sizes
+from memsrv.core.relay.relaying import budget_of, chosen, listed, passed_on, tools_text
+from memsrv.core.relay.streaming import Gathered
 from memsrv.errors import Busy, MemsrvError, NoUpstream, StoreDown, UpstreamDown
 from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest, Session
 from memsrv.ports import Reply, TokenCounter, Upstream

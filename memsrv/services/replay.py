@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from memsrv.core.content import text_of
 from memsrv.core.merge import merged
 from memsrv.core.replaying import History, Reference, Remark, Sample, Terms, answered, words
+from memsrv.core.text.content import text_of
 from memsrv.model import Draft, Message, Meta, Mode, Pin, Prompt, PromptRequest, Session, SessionKey
 from memsrv.ports import Sessions, Snapshots, Transcript
 from memsrv.services.assembler import Assembler

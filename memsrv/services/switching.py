@@ -10,7 +10,7 @@ import asyncio
 
 import structlog
 
-from memsrv.core.policy import Defaults, Policy, resolve
+from memsrv.core.prompt.policy import Defaults, Policy, resolve
 from memsrv.errors import SummarizerDown
 from memsrv.model import Mode, PromptRequest, SessionKey, Snapshot, Switch
 from memsrv.ports import Sessions, Switches

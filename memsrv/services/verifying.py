@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memsrv.core.content import digest, without_nul
+from memsrv.core.text.content import digest, without_nul
 from memsrv.errors import IndexDown, NotHere, StoreDown
 from memsrv.model import StoredChunk, StoredMessage
 from memsrv.ports import Analyzer, Checks, IndexQueue, Lead, VectorIndex

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import structlog
 
-from memsrv.core.windows import Windows, together
+from memsrv.core.prompt.windows import Windows, together
 from memsrv.errors import UpstreamDown
 from memsrv.ports import ModelList
 

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from memsrv.core import compacting
-from memsrv.core.asking import language_of
-from memsrv.core.check import check
-from memsrv.core.claims import Terms
-from memsrv.core.compacting import parts
-from memsrv.core.policy import Policy
-from memsrv.core.summary import Count, Source, Summary, Task, rendered, within
+from memsrv.core.claims.claims import Terms
+from memsrv.core.guard.check import check
+from memsrv.core.prompt.policy import Policy
+from memsrv.core.summary import compacting
+from memsrv.core.summary.asking import language_of
+from memsrv.core.summary.compacting import parts
+from memsrv.core.summary.summary import Count, Source, Summary, Task, rendered, within
 from memsrv.errors import SummarizerDown
 from memsrv.ports import Summarizer, TokenCounter
 from memsrv.threads import aside

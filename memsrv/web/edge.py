@@ -20,7 +20,7 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memsrv.core.content import mended
+from memsrv.core.text.content import mended
 from memsrv.errors import BadJson, BadSessionName, BodyTooLarge, MemsrvError, RateLimited
 from memsrv.model import AccessKey
 from memsrv.services.access import ANYBODY, Access

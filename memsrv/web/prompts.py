@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
-from memsrv.core.receipts import recall_body, receipt_body
+from memsrv.core.prompt.receipts import recall_body, receipt_body
 from memsrv.model import Prompt
 from memsrv.web.answers import (
     PromptOut,

@@ -16,9 +16,9 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
-from memsrv.core.relaying import messages_of
-from memsrv.core.resent import instructions_of, line_of
-from memsrv.core.streaming import lines_of
+from memsrv.core.relay.relaying import messages_of
+from memsrv.core.relay.resent import instructions_of, line_of
+from memsrv.core.relay.streaming import lines_of
 from memsrv.errors import UpstreamDown
 from memsrv.model import Mode
 from memsrv.ports import Reply

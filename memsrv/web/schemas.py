@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from memsrv.core.receipts import written
+from memsrv.core.prompt.receipts import written
 from memsrv.model import Draft, Format, Message, Mode, PromptRequest, Reach
 
 MAX_NAME = 512

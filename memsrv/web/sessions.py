@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from memsrv.core.merge import merged
-from memsrv.core.providers import chosen
-from memsrv.core.receipts import written
+from memsrv.core.prompt.receipts import written
+from memsrv.core.relay.providers import chosen
 from memsrv.model import Meta, Mode, Pin, Session
 from memsrv.web.answers import (
     DeletedOut,

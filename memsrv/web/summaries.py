@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import Path as InPath
 from fastapi import Query
 
-from memsrv.core.content import text_of
-from memsrv.core.receipts import written
-from memsrv.core.summary import Line, Summary, difference
+from memsrv.core.prompt.receipts import written
+from memsrv.core.summary.summary import Line, Summary, difference
+from memsrv.core.text.content import text_of
 from memsrv.errors import SummaryNotFound
 from memsrv.model import Message, Snapshot, Standing, Switch
 from memsrv.web.answers import CompactedOut, ModeOut, SummariesOut, SummaryDetailOut, SummaryOut, SwitchedOut

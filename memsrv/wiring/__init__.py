@@ -17,7 +17,7 @@ from memsrv.adapters.records_sql import SqlReceipts, SqlSwitches
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.core.providers import Provider
+from memsrv.core.relay.providers import Provider
 from memsrv.errors import StoreDown
 from memsrv.ports import (
     Compactions,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memsrv.core.policy import Condition, Defaults
+from memsrv.core.prompt.policy import Condition, Defaults
 from memsrv.model import Trigger
 from memsrv.settings import Settings
 

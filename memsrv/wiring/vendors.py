@@ -18,9 +18,9 @@ from memsrv.adapters.summarizer_extractive import ExtractiveSummarizer
 from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
 from memsrv.adapters.upstream_openai import OpenAIUpstream
 from memsrv.adapters.vectors_chroma import ChromaVectors
-from memsrv.core.policy import MODEL_WINDOWS
-from memsrv.core.providers import Provider
-from memsrv.core.windows import Windows
+from memsrv.core.prompt.policy import MODEL_WINDOWS
+from memsrv.core.prompt.windows import Windows
+from memsrv.core.relay.providers import Provider
 from memsrv.errors import CannotStart, SettingsError
 from memsrv.model import Format
 from memsrv.ports import (

@@ -2,7 +2,7 @@
 
 from memsrv.adapters.calibration_sql import KEPT, SqlCalibrations, put
 from memsrv.adapters.database import Database
-from memsrv.core.calibration import Calibration, reported
+from memsrv.core.prompt.calibration import Calibration, reported
 
 
 async def test_a_factor_is_there_after_a_restart(tmp_path):

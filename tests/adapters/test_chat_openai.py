@@ -10,8 +10,8 @@ import pytest
 
 from memsrv.adapters.chat_openai import OpenAIChat
 from memsrv.adapters.openai_http import Circuit, Failed, retry_after_s
-from memsrv.core.asking import Completion
-from memsrv.core.providers import Provider
+from memsrv.core.relay.providers import Provider
+from memsrv.core.summary.asking import Completion
 from memsrv.errors import UpstreamDown
 from tests.adapters.chat_server import ChatServer
 

@@ -19,7 +19,7 @@ from memsrv.adapters.postgresql import PostgresqlServer, check_version
 from memsrv.adapters.schema import generations, metadata
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.core.calibration import Calibration
+from memsrv.core.prompt.calibration import Calibration
 from memsrv.errors import BadRequest, CannotStart, Internal, MessageNotFound, SettingsError, StoreDown
 from memsrv.model import Message, NewChunk, NewMessage, SessionKey, Span
 from tests.postgresql import Postgresql

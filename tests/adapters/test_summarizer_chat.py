@@ -9,9 +9,9 @@ import pytest
 
 from memsrv.adapters.chat_openai import OpenAIChat
 from memsrv.adapters.summarizer_chat import LEAST_INPUT_TOKENS, ChatSummarizer
-from memsrv.core.asking import Usage
-from memsrv.core.providers import Provider
-from memsrv.core.summary import rendered
+from memsrv.core.relay.providers import Provider
+from memsrv.core.summary.asking import Usage
+from memsrv.core.summary.summary import rendered
 from memsrv.errors import SummarizerDown
 from memsrv.model import Heading, Language, Line, Source, Summary, Task
 from tests.adapters.chat_server import ChatServer

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from memsrv.adapters.summarizer_events import EventSummarizer
-from memsrv.core.summary import Heading, Source, Task, rendered
+from memsrv.core.summary.summary import Heading, Source, Task, rendered
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 

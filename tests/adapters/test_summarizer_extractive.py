@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from memsrv.adapters.summarizer_extractive import ExtractiveSummarizer
-from memsrv.core.summary import Heading, Line, Source, Summary, Task, rendered
+from memsrv.core.summary.summary import Heading, Line, Source, Summary, Task, rendered
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 DECISIONS = (

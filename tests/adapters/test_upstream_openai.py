@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from memsrv.adapters.upstream_openai import OpenAIUpstream
-from memsrv.core.providers import Provider
+from memsrv.core.relay.providers import Provider
 from memsrv.errors import UpstreamDown
 from tests.adapters.model_server import ModelServer
 from tests.adapters.upstream_server import DIE, Refuse, Say, UpstreamServer

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from memsrv.core.calibration import Calibration
+from memsrv.core.prompt.calibration import Calibration
 
 FOUND = Calibration(1000, 1300, 130, 4)
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from memsrv.core.traits import TRAITS
+from memsrv.core.recall.traits import TRAITS
 from memsrv.model import Scope, SessionKey
 from memsrv.ports import Worded
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.resent import aside_name
+from memsrv.core.relay.resent import aside_name
 from memsrv.errors import BadRequest, PinNotFound, SessionNotFound
 from memsrv.model import Meta, Scope, Session, SessionCounts, SessionKey
 from tests.fakes_summary import snapshot

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from memsrv.core.taskstate import task_state_of
+from memsrv.core.summary.taskstate import task_state_of
 from memsrv.model import Meta, NewMessage
 
 TOLD = "Task state: "

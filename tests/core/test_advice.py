@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsrv.core.advice import FEW_RECALLED, Advice, advice, guide
-from memsrv.core.policy import Defaults, Policy, resolve
+from memsrv.core.prompt.policy import Defaults, Policy, resolve
 from memsrv.model import Region, RegionName
 
 BUDGET = 6_000

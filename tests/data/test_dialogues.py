@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memsrv.adapters.tokens_tiktoken import TiktokenCounter, shipped_vocabularies
-from memsrv.core.scoring import LISTS, SENTENCE_END, Dialogue, Expectation, scored
-from memsrv.core.summary import Heading, Line, Summary
+from memsrv.core.summary.scoring import LISTS, SENTENCE_END, Dialogue, Expectation, scored
+from memsrv.core.summary.summary import Heading, Line, Summary
 from memsrv.evaluate import dialogues_in, shipped_dialogues
 from memsrv.services.evaluation import written_in
 

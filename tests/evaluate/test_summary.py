@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from memsrv.core.scoring import Dialogue, Expectation, Utterance, scored, totals
-from memsrv.core.summary import Heading, Line, Summary
+from memsrv.core.summary.scoring import Dialogue, Expectation, Utterance, scored, totals
+from memsrv.core.summary.summary import Heading, Line, Summary
 from memsrv.errors import SettingsError
 from memsrv.evaluate.summary import below, bounds_of, chosen, dialogues_in, missed, report
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.policy import Defaults, Policy
-from memsrv.core.receipts import receipt_body
+from memsrv.core.prompt.policy import Defaults, Policy
+from memsrv.core.prompt.receipts import receipt_body
 from memsrv.errors import BudgetTooSmall, SessionNotFound
 from memsrv.model import Format, Meta, Mode, Prompt, PromptRequest, Reach, RegionName, Session, SessionKey
 from memsrv.services.assembler import Assembler

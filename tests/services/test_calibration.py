@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.calibration import Calibration
+from memsrv.core.prompt.calibration import Calibration
 from memsrv.errors import ReceiptNotFound
 from memsrv.model import Meta, Session, SessionKey
 from memsrv.services.calibration import Calibrator

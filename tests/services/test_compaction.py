@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memsrv.adapters.snapshots_sql import SqlSnapshots
-from memsrv.core.summary import Summary, Task
+from memsrv.core.summary.summary import Summary, Task
 from memsrv.errors import SessionNotFound, StoreDown, SummarizerDown, SummaryConflict, SummaryStale
 from memsrv.model import SessionKey, Snapshot, Stretch, Trigger
 from memsrv.services.compaction import Compaction

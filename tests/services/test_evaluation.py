@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsrv.core.scoring import Dialogue, Expectation, Utterance
-from memsrv.core.summary import Heading, Language, Line, Summary, Task, rendered
+from memsrv.core.summary.scoring import Dialogue, Expectation, Utterance
+from memsrv.core.summary.summary import Heading, Language, Line, Summary, Task, rendered
 from memsrv.services.evaluation import evaluated, newest, parts, sources, summarized, written_in
 
 

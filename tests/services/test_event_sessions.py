@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.policy import Defaults, resolve
+from memsrv.core.prompt.policy import Defaults, resolve
 from memsrv.model import PromptRequest
 from memsrv.services.assembler import Assembler
 from memsrv.services.writing import SummaryWriter

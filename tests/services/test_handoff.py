@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.policy import Defaults, resolve
-from memsrv.core.summary import Heading, Line, Summary, rendered
+from memsrv.core.prompt.policy import Defaults, resolve
+from memsrv.core.summary.summary import Heading, Line, Summary, rendered
 from memsrv.errors import BadRequest, SessionNotFound
 from memsrv.model import Meta, NewSnapshot, SessionKey, Trigger
 from memsrv.services.handoff import MOST_DERIVING, Handoffs, builtin

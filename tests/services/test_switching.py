@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memsrv.adapters.records_sql import SqlSwitches
-from memsrv.core.policy import resolve
-from memsrv.core.summary import Summary, Task
+from memsrv.core.prompt.policy import resolve
+from memsrv.core.summary.summary import Summary, Task
 from memsrv.errors import SummarizerDown
 from memsrv.model import Mode
 from memsrv.services.gates import Gates

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from memsrv.core.windows import Windows
+from memsrv.core.prompt.windows import Windows
 from memsrv.errors import UpstreamDown
 from memsrv.services.windows import ModelWindows
 

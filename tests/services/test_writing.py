@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memsrv.core.policy import Defaults, resolve
-from memsrv.core.summary import Count, Heading, Line, Source, Summary, Task
+from memsrv.core.prompt.policy import Defaults, resolve
+from memsrv.core.summary.summary import Count, Heading, Line, Source, Summary, Task
 from memsrv.errors import SummarizerDown
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import START, LetterCounter

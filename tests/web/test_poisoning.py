@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from memsrv.core.content import text_of
-from memsrv.core.marks import NOTICES, block
-from memsrv.core.visible import visible
+from memsrv.core.text.content import text_of
+from memsrv.core.text.marks import NOTICES, block
+from memsrv.core.text.visible import visible
 
 FORMATS = ("openai", "strict", "text")
 ATTACKS = {

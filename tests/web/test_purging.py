@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memsrv.core.view import passage
+from memsrv.core.recall.view import passage
 from memsrv.model import PendingChunk, Said
 from memsrv.services.embedding import Embedding
 from memsrv.settings import Settings

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from memsrv.core.content import mended, mended_text
+from memsrv.core.text.content import mended, mended_text
 from memsrv.model import Draft
 
 ROLES = frozenset({"user", "assistant", "system", "tool", "developer"})

@@ -5,7 +5,7 @@ from typing import Any
 
 import regex
 
-from memsrv.core.content import part_texts
+from memsrv.core.text.content import part_texts
 
 MARKED = regex.compile("\ue200(?P<inside>[^\ue200\ue201]*)\ue201")
 MARKS = regex.compile("[\ue200-\ue2ff]")

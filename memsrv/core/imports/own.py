@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memsrv.core.content import mended_text
 from memsrv.core.imports.drafts import NOT_A_MESSAGE, UNFIT, Gathering, State, draft_of, is_name
 from memsrv.core.imports.fields import mapping, text
 from memsrv.core.imports.moments import moment_of
-from memsrv.core.receipts import written
+from memsrv.core.prompt.receipts import written
+from memsrv.core.text.content import mended_text
 from memsrv.model import Draft, Message, Meta, Pin, Session
 
 SOURCE = "memsrv"

@@ -1,0 +1,27 @@
+"""What of a chunk is embedded."""
+
+from memsrv.core.recall.view import BEFORE_CHARS, passage
+from memsrv.model import PendingChunk, Said
+
+
+def pending(text: str, before: Said | None = None) -> PendingChunk:
+    return PendingChunk(1, 1, 1, "default", Said("ana", text), before)
+
+
+def test_a_chunk_stands_with_its_speaker() -> None:
+    assert passage(pending("I moved to Porto.")) == "ana: I moved to Porto."
+
+
+def test_what_came_before_stands_in_front_with_its_speaker() -> None:
+    assert passage(pending("I moved.", Said("assistant", "Tell me."))) == "assistant: Tell me.\nana: I moved."
+
+
+def test_a_long_piece_before_keeps_its_beginning() -> None:
+    before, own = passage(pending("Yes.", Said("assistant", "Is the kettle copper? " + "x" * 1000))).split("\n")
+    assert before.startswith("assistant: Is the kettle copper? x")
+    assert len(before) == BEFORE_CHARS
+    assert own == "ana: Yes."
+
+
+def test_the_chunk_itself_is_never_cut() -> None:
+    assert passage(pending("y" * 5000, Said("user", "x" * 5000))).endswith("ana: " + "y" * 5000)
