@@ -22,7 +22,7 @@ KEY = SessionKey("acme", "talk")
 LONG = Defaults(summary_tokens=100_000, summary_input_tokens=10**7, budget_tokens=10**7)
 
 
-def trusting(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
+async def trusting(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
     return summary, ()
 
 

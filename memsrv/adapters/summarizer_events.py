@@ -1,8 +1,8 @@
 """ports.Summarizer for sessions that hold log events: what repeats is counted, errors stay, by `core.events`."""
 
+from memsrv.adapters.beside import beside
 from memsrv.core.summary.events import events
 from memsrv.core.summary.summary import Count, Summary, Task
-from memsrv.threads import aside
 
 
 class EventSummarizer:
@@ -15,7 +15,7 @@ class EventSummarizer:
 
     async def summarise(self, task: Task) -> Summary:
         """The new summary, in place of `task.previous`."""
-        return await aside(events, task, count=self._count)
+        return await beside(events, task, count=self._count)
 
     async def close(self) -> None:
         """Nothing is open."""

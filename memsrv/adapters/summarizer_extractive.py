@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from memsrv.adapters.beside import beside
 from memsrv.core.summary.extract import extract
 from memsrv.core.summary.learned import Learned
 from memsrv.core.summary.summary import Count, Heading, Line, Summary, Task
 from memsrv.errors import CannotStart
-from memsrv.threads import aside
 
 WEIGHTS = "weights.npz"
 
@@ -23,19 +23,20 @@ class ExtractiveSummarizer:
 
     def __init__(self, *, count: Count):
         self._count = count
-        self._learned = shipped_weights()
+        shipped_weights()
 
     async def summarise(self, task: Task) -> Summary:
         """The new summary, in place of `task.previous`."""
-
-        def made() -> Summary:
-            found = extract(task, count=self._count, learned=self._learned)
-            return found if found.lines else Summary(tuple(newest(task, self._count)), task.language)
-
-        return await aside(made)
+        return await beside(made, task, self._count)
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def made(task: Task, count: Count) -> Summary:
+    """The summary, or, where nothing is worth keeping, where the talk stands."""
+    found = extract(task, count=count, learned=shipped_weights())
+    return found if found.lines else Summary(tuple(newest(task, count)), task.language)
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,9 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from hashlib import blake2b, sha1
 from importlib.resources import files
 from pathlib import Path
@@ -69,6 +70,10 @@ class TiktokenCounter:
         self._counts = Counts(CACHED_COUNTS)
         if self._folder(default_encoding) is None:
             self.warm()
+
+    def __reduce__(self) -> tuple[Callable[[str, Path], "TiktokenCounter"], tuple[str, Path]]:
+        """Another process makes one of its own, once."""
+        return counter_for, (self._default, self._vocabularies)
 
     def warm(self) -> None:
         """Load the default encoding, so that the first count need not wait; SettingsError if it cannot be had."""
@@ -136,6 +141,12 @@ class TiktokenCounter:
         own = os.environ.get(CACHE_VARIABLE)
         folders = [Path(own)] if own else []
         return next((folder for folder in [*folders, self._vocabularies] if (folder / file).is_file()), None)
+
+
+@cache
+def counter_for(default_encoding: str, vocabularies: Path) -> TiktokenCounter:
+    """The counter of this process for a default encoding."""
+    return TiktokenCounter(default_encoding, vocabularies)
 
 
 class Counts:

@@ -48,6 +48,7 @@ from memsrv.model import (
     Snapshot,
 )
 from memsrv.ports import Outsets, Receipts, TokenCounter, Transcript
+from memsrv.services.lull import Lull
 
 OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
@@ -129,8 +130,10 @@ class Assembler:
         defaults: Defaults,
         room: Room | None = None,
         factors: Factors | None = None,
+        lull: Lull | None = None,
     ):
         self._room, self._factors = room, factors
+        self._lull = lull or Lull()
         self._outsets = outsets
         self._transcript = transcript
         self._receipts = receipts
@@ -145,12 +148,17 @@ class Assembler:
     async def recall(self, session: Session, query: str, *, k: int | None = None, reach: Reach | None = None) -> Recalls:
         """The search alone, as the session is set up: the best there is, whether it has much to do with the query or not."""
         policy = self.policy(session, PromptRequest(k=k, reach=reach))
-        return await self._recall.find(
-            session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
-        )
+        with self._lull.broken():
+            return await self._recall.find(
+                session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
+            )
 
     async def prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
         """The prompt, ready to send. Raises SessionNotFound, BudgetTooSmall or StoreDown."""
+        with self._lull.broken():
+            return await self._prompt(key, request)
+
+    async def _prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
         outset = await self._outset(key, request)
         session = outset.session
         policy = await self._calibrated(session, self.policy(session, request))

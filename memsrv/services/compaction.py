@@ -30,6 +30,7 @@ from memsrv.model import NewMessage, Session, SessionKey, Snapshot, Trigger
 from memsrv.ports import Claims, Compactions, Lead, Sessions
 from memsrv.services.alone import ALONE
 from memsrv.services.deriving import Choose, Deriver
+from memsrv.services.lull import Lull
 
 PAGE = 500
 CALM_SESSIONS = 10_000
@@ -40,6 +41,8 @@ LONGEST_CONFLICT_WAIT_S = 30.0
 BUSY_RETRY_S = 0.2
 ROOM_WAIT_S = 2.0
 """How long a prompt waits for the compaction that would make it fit."""
+LULL_WAIT_S = 2.0
+"""How long prompts put the background off."""
 MOST_ROOMS = 32
 """Such compactions at once; the next prompt comes as it is."""
 MOST_WAITING = 10_000
@@ -67,11 +70,12 @@ class Compaction:
         store_retry_s: float = 5.0,
         lead: Lead = ALONE,
         claims: Claims = ALONE,
+        lull: Lull | None = None,
         most_waiting: int = MOST_WAITING,
     ):
         self._deriver, self._sessions, self._compactions = deriver, sessions, compactions
         self._workers, self._tries, self._store_retry_s = workers, tries, store_retry_s
-        self._lead, self._claims = lead, claims
+        self._lead, self._claims, self._lull = lead, claims, lull or Lull()
         self._most_waiting, self._missed = most_waiting, False
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
@@ -235,6 +239,7 @@ class Compaction:
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None and not self._closing:
+            await self._lull.comes(LULL_WAIT_S)
             self._queued.discard(key)
             await self._consider(key)
             if self._missed and not self._queued and not self._later:

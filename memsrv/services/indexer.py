@@ -28,8 +28,10 @@ from memsrv.ports import Embedder, IndexQueue, Lead, VectorIndex
 from memsrv.services.alone import ALONE
 from memsrv.services.embedding import Embedding
 from memsrv.services.filling import Counters, Filler, outcome, reason
+from memsrv.services.lull import Lull
 
 REMOVALS = 1000
+LULL_WAIT_S = 0.25  # how long prompts put a round off
 LOOKS_KEPT = 3
 """After a swap the old collection stays for so many looks of those who look on, who search it until they have looked."""
 
@@ -73,6 +75,7 @@ class Indexer:
         recut: Callable[[], Awaitable[bool]] | None = None,
         lead: Lead = ALONE,
         look_s: float = 1.0,
+        lull: Lull | None = None,
     ):
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
@@ -81,6 +84,7 @@ class Indexer:
         self._backoff_s, self._max_backoff_s, self._poll_s = backoff_s, max_backoff_s, poll_s
         self._lead, self._look_s = lead, look_s
         self._leads = lead.held
+        self._lull = lull or Lull()
         self._generation: Generation | None = None
         self._answering: Generation | None = None
         self._recut, self._uncut = recut, True
@@ -152,6 +156,7 @@ class Indexer:
             self._wake.clear()
             if self._leads != self._lead.held:
                 self._change_sides()
+            await self._lull.comes(LULL_WAIT_S)
             error = await outcome(self._round() if self._leads else self._look_on())
             if error is None and not self._worked:
                 error = await outcome(self._rest())

@@ -22,6 +22,7 @@ from memsrv.ports import Reply, TokenCounter, Upstream
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.lines import Lines, Place, Telling
+from memsrv.services.lull import Lull
 
 RETRIES = 2
 
@@ -63,14 +64,19 @@ class Relay:
         *,
         default: str | None,
         shape: Format = Format.OPENAI,
+        lull: Lull | None = None,
     ):
         self._lines, self._assembler, self._calibrator, self._counter = lines, assembler, calibrator, counter
         self._upstreams = {upstream.name: upstream for upstream in upstreams}
-        self._default, self._shape = default, shape
+        self._default, self._shape, self._lull = default, shape, lull or Lull()
 
     async def prepare(self, telling: Telling, body: Mapping[str, Any], *, mode: Mode | None = None) -> Exchange:
         """Store what is new in a request and put its prompt together. Raises NoUpstream, ModelNotFound, BudgetTooSmall, and what
         storing does."""
+        with self._lull.broken():
+            return await self._prepare(telling, body, mode)
+
+    async def _prepare(self, telling: Telling, body: Mapping[str, Any], mode: Mode | None) -> Exchange:
         began = time.monotonic()
         name, model = chosen(body.get("model"), self._upstreams, self._default)
         upstream = self._upstreams[name]

@@ -10,9 +10,10 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from memsrv.core.claims.claims import Terms
@@ -31,7 +32,8 @@ MOST_FINDINGS = 200
 """Kept with a snapshot; all are counted."""
 
 Finding = Mapping[str, Any]
-Guard = Callable[[Summary, Task, Count], tuple[Summary | None, Sequence[Finding]]]
+Checked = tuple[Summary | None, Sequence[Finding]]
+Guard = Callable[[Summary, Task, Count], Awaitable[Checked]]
 """Checks a summary against what it was made of: the summary, mended where it must be, or None; and what was found. A finding
 has a `kind`."""
 
@@ -69,9 +71,7 @@ class SummaryWriter:
     async def write(self, previous: Summary | None, said: Sequence[Source], *, keep: Sequence[str], policy: Policy) -> Written:
         """Fold what was said into the previous summary. Raises SummarizerDown."""
 
-        def count(text: str) -> int:
-            return self._counter.count(text, policy.model)
-
+        count = partial(self._counter.count, model=policy.model)
         findings: list[Finding] = []
         said = self._telling(said, policy, findings)
         talk = [source.text for source in said if source.role != "tool"]
@@ -139,7 +139,7 @@ class SummaryWriter:
         checked: Summary | None = summary
         found: Sequence[Finding] = ()
         if summarizer is not self._events:
-            checked, found = await aside(self._guard, summary, task, count)
+            checked, found = await self._guard(summary, task, count)
         for finding in found:
             self._note(findings, summarizer, finding)
         fitted = within(checked, task.max_tokens, count) if checked else None
@@ -155,14 +155,10 @@ def passed_over(said: Sequence[Source], why: str) -> Finding:
     return {"kind": "passed_over", "line": "", "positions": [source.position for source in said][:MOST_FINDINGS], "detail": why}
 
 
-def guard_by(terms: Terms) -> Guard:
-    """The guard of `core.check`, with an analyzer's search terms."""
-
-    def guard(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[Finding]]:
-        checked = check(summary, task, count=count, terms=terms)
-        return checked.summary, [written_finding(finding) for finding in checked.findings]
-
-    return guard
+def checked(terms: Terms, summary: Summary, task: Task, count: Count) -> Checked:
+    """What `core.guard` says of a summary, by an analyzer's search terms."""
+    judged = check(summary, task, count=count, terms=terms)
+    return judged.summary, [written_finding(finding) for finding in judged.findings]
 
 
 def written_finding(finding: Any) -> Finding:

@@ -42,6 +42,7 @@ from memsrv.services.importing import Importing
 from memsrv.services.indexer import Indexer
 from memsrv.services.ingest import Ingest
 from memsrv.services.lines import Lines
+from memsrv.services.lull import Lull
 from memsrv.services.pressure import Pressure
 from memsrv.services.recall import RecallService
 from memsrv.services.recutting import Recutter
@@ -166,7 +167,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
             FaultyEmbedder(embedder, faults),
         )
     recut, poll_s = Recutter(transcript, analyzer).page, POLL_S if locks is ALONE else SHARED_POLL_S
-    indexer = Indexer(queue, vectors, embedder, batch=settings.embedder_batch, recut=recut, lead=locks, poll_s=poll_s)
+    lull, batch = Lull(), settings.embedder_batch
+    indexer = Indexer(queue, vectors, embedder, batch=batch, recut=recut, lead=locks, poll_s=poll_s, lull=lull)
     indexer.start()
     stack.push_async_callback(indexer.close)
 
@@ -178,7 +180,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     writer = writer_for(known, counter, analyzer, faults, stack)
     stores = (transcript, sessions, snapshots, compactions)
     deriver = Deriver(*stores, writer, counter, usual, terms=analyzer.terms, wake_indexer=indexer.notify)
-    compaction = begun(Compaction(deriver, sessions, compactions, lead=locks, claims=locks), stack)
+    compaction = begun(Compaction(deriver, sessions, compactions, lead=locks, claims=locks, lull=lull), stack)
     handoffs = Handoffs(transcript, sessions, snapshots, compaction, writer, counter)
     stack.push_async_callback(handoffs.close)
 
@@ -190,7 +192,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     begun(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
-    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator)
+    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator, lull)
     return Runtime(
         settings=settings,
         access=access_for(settings),
@@ -215,7 +217,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         assembler=assembler,
         calibrator=calibrator,
         verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer, lead=locks),
-        relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter),
+        relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter, lull),
         providers=known,
         faults=faults,
     )

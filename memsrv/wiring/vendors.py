@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 
 from filelock import FileLock
 
+from memsrv.adapters.beside import beside
 from memsrv.adapters.chat_openai import OpenAIChat
 from memsrv.adapters.database import Database
 from memsrv.adapters.faulty import Faults, FaultySummarizer
@@ -21,6 +23,7 @@ from memsrv.adapters.vectors_chroma import ChromaVectors
 from memsrv.core.prompt.policy import MODEL_WINDOWS
 from memsrv.core.prompt.windows import Windows
 from memsrv.core.relay.providers import Provider
+from memsrv.core.summary.summary import Count, Summary, Task
 from memsrv.errors import CannotStart, SettingsError
 from memsrv.model import Format
 from memsrv.ports import (
@@ -35,9 +38,10 @@ from memsrv.services.alone import ALONE, Alone
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.lines import Lines
+from memsrv.services.lull import Lull
 from memsrv.services.relay import Relay
 from memsrv.services.windows import ModelWindows
-from memsrv.services.writing import SummaryWriter, guard_by
+from memsrv.services.writing import Checked, SummaryWriter, checked
 from memsrv.settings import Settings, default_upstream
 
 MB = 2**20
@@ -130,17 +134,23 @@ def writer_for(
     known: Mapping[str, Provider], counter: TokenCounter, analyzer: Analyzer, faults: Faults | None, stack: AsyncExitStack
 ) -> SummaryWriter:
     """What writes summaries: memsrv's own ways, and the chat models of the providers."""
-    builtin: Summarizer = ExtractiveSummarizer(count=lambda text: counter.count(text, None))
+    count = partial(counter.count, model=None)
+    stack.callback(beside.break_off)
+    builtin: Summarizer = ExtractiveSummarizer(count=count)
     if faults:
-        builtin = FaultySummarizer(builtin, faults, lambda text: counter.count(text, None))
+        builtin = FaultySummarizer(builtin, faults, count)
     models = {name: OpenAIChat(provider) for name, provider in known.items()}
     for model in models.values():
         stack.push_async_callback(model.close)
-    chat: Summarizer = ChatSummarizer(models, count=lambda text: counter.count(text, None))
+    chat: Summarizer = ChatSummarizer(models, count=count)
     if faults:
-        chat = FaultySummarizer(chat, faults, lambda text: counter.count(text, None))
-    events = EventSummarizer(count=lambda text: counter.count(text, None))
-    return SummaryWriter(builtin, guard_by(analyzer.terms), counter, providers=chat, events=events)
+        chat = FaultySummarizer(chat, faults, count)
+    events = EventSummarizer(count=count)
+
+    async def guard(summary: Summary, task: Task, count: Count) -> Checked:
+        return await beside(checked, analyzer.terms, summary, task, count)
+
+    return SummaryWriter(builtin, guard, counter, providers=chat, events=events)
 
 
 def model_windows(settings: Settings, known: Mapping[str, Provider], stack: AsyncExitStack) -> ModelWindows:
@@ -162,10 +172,11 @@ def relay_for(
     assembler: Assembler,
     calibrator: Calibrator,
     counter: TokenCounter,
+    lull: Lull,
 ) -> Relay:
     """The proxy in front of every provider."""
     upstreams = [OpenAIUpstream(provider) for provider in known.values()]
     for upstream in upstreams:
         stack.push_async_callback(upstream.close)
     shape = Format(settings.upstream_format)
-    return Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape)
+    return Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape, lull=lull)

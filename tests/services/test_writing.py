@@ -14,12 +14,12 @@ from tests.fakes_prompt import START, LetterCounter
 from tests.fakes_summary import Listing, down
 
 
-def trusting(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
+async def trusting(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
     """A guard that lets everything through that is not blank."""
     return (summary if any(line.text.strip() for line in summary.lines) else None), ()
 
 
-def strict(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
+async def strict(summary: Summary, task: Task, count: Count) -> tuple[Summary | None, Sequence[dict[str, Any]]]:
     """A guard that refuses a summary with a line that says `lie`."""
     faults = [{"kind": "unsupported", "line": line.text} for line in summary.lines if "lie" in line.text]
     return (None if faults else summary), faults
