@@ -278,6 +278,10 @@ class Scope:
         """The passages of the same sessions."""
         return Scope(self.tenant, tuple(-number for number in self.session_numbers))
 
+    def with_passages(self) -> "Scope":
+        """The messages and the passages of the sessions."""
+        return Scope(self.tenant, (*self.session_numbers, *self.of_passages().session_numbers))
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:

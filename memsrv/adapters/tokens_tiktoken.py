@@ -8,7 +8,6 @@
 """
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,6 +19,7 @@ from threading import Lock
 import regex
 import tiktoken
 
+from memsrv.core.remembering import Latest
 from memsrv.core.text.graphemes import edge_after, edge_before
 from memsrv.errors import SettingsError
 
@@ -45,7 +45,10 @@ ENTRY_START = regex.compile(r"(?<=\S\n)(?=- )")
 CUT_BEFORE_SPACES = frozenset({"o200k_base", "o200k_harmony", "cl100k_base"})
 """Encodings that cut after a line end, and before a single blank between other characters, whatever stands around them."""
 SURROGATE = regex.compile(r"[\uD800-\uDFFF]")
-CACHED_COUNTS = 50_000  # of about 200 bytes each
+CACHED_COUNTS = 30_000  # of some 400 bytes each
+KEY_CHARS = 500
+
+Key = tuple[str, str | bytes]
 
 
 def shipped_vocabularies() -> Path:
@@ -95,7 +98,7 @@ class TiktokenCounter:
         return self._count(text, name)
 
     def _count(self, text: str, name: str) -> int:
-        key = (name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        key = (name, text if len(text) <= KEY_CHARS else digest(text))
         count = self._counts.get(key)
         if count is None:
             count = counted(self._encoding(name), text)
@@ -150,24 +153,23 @@ def counter_for(default_encoding: str, vocabularies: Path) -> TiktokenCounter:
 
 
 class Counts:
-    """The last so many counts, by encoding and a hash of the text."""
+    """The last so many counts, by encoding and text, or a hash of a long one."""
 
     def __init__(self, limit: int):
-        self._limit = limit
         self._lock = Lock()
-        self._counts: OrderedDict[tuple[str, bytes], int] = OrderedDict()
+        self._counts: Latest[Key, int] = Latest(limit)
 
-    def get(self, key: tuple[str, bytes]) -> int | None:
-        with self._lock:
-            if key in self._counts:
-                self._counts.move_to_end(key)
-            return self._counts.get(key)
+    def get(self, key: Key) -> int | None:
+        return self._counts.get(key)
 
-    def put(self, key: tuple[str, bytes], count: int) -> None:
+    def put(self, key: Key, count: int) -> None:
         with self._lock:
             self._counts[key] = count
-            if len(self._counts) > self._limit:
-                self._counts.popitem(last=False)
+
+
+def digest(text: str) -> bytes:
+    """What stands for a long text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @contextmanager

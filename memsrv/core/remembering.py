@@ -1,8 +1,9 @@
 """What is kept to save work is kept within a bound of memory."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 LONGEST = 1000
 """Characters of a text that is kept; hardly a sentence has more."""
@@ -25,6 +26,19 @@ def remembered(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
         return asked
 
     return over
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same(Generic[V]):
+    """A value that is known again by being the very same one, to remember what was made of what cannot be a key itself."""
+
+    value: V
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
 
 
 class Latest(dict[K, V]):

@@ -9,7 +9,6 @@
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,17 +27,6 @@ TELLING, ASKED_FOR = 2 * RELEVANT, -1.0
 tells little."""
 QUERY_WAIT_S = 5.0
 NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query for passages of summaries: its terms, its vector if there is one, and how much they must have to do with it."""
-
-    query: str
-    terms: Sequence[str]
-    vector: np.ndarray | None
-    least: float
-    min_score: float
 
 
 class RecallService:
@@ -83,46 +71,33 @@ class RecallService:
         lexicon, of_summaries, vector = await asyncio.gather(
             self._lexical.open(scope), self._lexical.open(scope.of_passages()), self._embedded(query)
         )
-        terms, worded = await asyncio.to_thread(self._by_words, lexicon, query)
-        scored = await self._nearest(scope, vector, worded)
-        scale = self._embedder.cosine_scale if relevant_only else None
+        said, summed_up = await asyncio.to_thread(self._by_words, query, lexicon, of_summaries)
+        near, near_passages = await asyncio.gather(
+            self._nearest(scope, vector, said), self._nearest(scope_of(of_summaries, scope), vector, summed_up)
+        )
+        scale, earlier = self._embedder.cosine_scale, asks_for_earlier(query)
 
-        def best() -> list[Ranked]:
-            found = candidates(lexicon, worded, scored or NO_VECTORS, without)
+        def best() -> tuple[list[Ranked], list[Ranked]]:
+            found = candidates(lexicon, said, near or NO_VECTORS, without)
             now = lexicon.newest_at(session.number)
-            return ranking.best(found, query, now=now, k=k, min_score=min_score, scale=scale)
+            wanted = scale if relevant_only else None
+            hits = ranking.best(found, query, now=now, k=k, min_score=min_score, scale=wanted)
+            found = candidates(of_summaries, summed_up, near_passages or NO_VECTORS, frozenset())
+            least = ASKED_FOR if earlier else TELLING
+            return hits, ranking.of_summaries(found, query, least=least, min_score=min_score, scale=scale)
 
-        ranked = await asyncio.to_thread(best)
-        there = await self._transcript.chunks(scope, [one.number for one in ranked])
+        ranked, ranked_passages = await asyncio.to_thread(best)
+        numbers = [one.number for one in (*ranked, *ranked_passages)]
+        there = await self._transcript.chunks(scope.with_passages(), numbers)
         hits = recalls(ranked, there)
-        earlier = asks_for_earlier(query)
-        asked = Asked(query, terms, vector, ASKED_FOR if earlier else TELLING, min_score)
-        passages = await self._passages(scope.tenant, of_summaries, asked)
         shown = [*told, *(hit.chunk.text for hit in hits if not earlier)]
-        fresh = list(news(passages, shown))[: PASSAGES if earlier else 1]
-        return Recalls(tuple(joined(hits, fresh, k, first=earlier)), () if scored else ("recall",))
+        fresh = list(news(recalls(ranked_passages, there), shown))[: PASSAGES if earlier else 1]
+        return Recalls(tuple(joined(hits, fresh, k, first=earlier)), () if near else ("recall",))
 
-    def _by_words(self, lexicon: Lexicon, query: str) -> tuple[Sequence[str], Worded]:
-        """The query's terms, and what they find."""
+    def _by_words(self, query: str, *lexicons: Lexicon) -> list[Worded]:
+        """What the words of a query find in each."""
         terms = self._analyzer.terms(query)
-        return terms, lexicon.search(terms, limit=CANDIDATES)
-
-    async def _passages(self, tenant: str, lexicon: Lexicon, asked: Asked) -> list[Recall]:
-        """The passages of summaries that have enough to do with what is asked, best first."""
-        if not lexicon.session_numbers:
-            return []
-        scope = Scope(tenant, lexicon.session_numbers)
-        worded = await asyncio.to_thread(lexicon.search, asked.terms, limit=CANDIDATES)
-        scored = await self._nearest(scope, asked.vector, worded) or NO_VECTORS
-        scale = self._embedder.cosine_scale
-
-        def best() -> list[Ranked]:
-            found = candidates(lexicon, worded, scored, frozenset())
-            return ranking.of_summaries(found, asked.query, least=asked.least, min_score=asked.min_score, scale=scale)
-
-        ranked = await asyncio.to_thread(best)
-        there = await self._transcript.chunks(scope, [one.number for one in ranked])
-        return recalls(ranked, there)
+        return [lexicon.search(terms, limit=CANDIDATES) for lexicon in lexicons]
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
@@ -139,6 +114,11 @@ class RecallService:
             return await self._vectors.search(scope, vector, limit=CANDIDATES, also=worded.numbers)
         except IndexDown:
             return None
+
+
+def scope_of(lexicon: Lexicon, scope: Scope) -> Scope:
+    """The sessions of a scope that hold anything."""
+    return Scope(scope.tenant, lexicon.session_numbers)
 
 
 def candidates(lexicon: Lexicon, worded: Worded, scored: Scored, without: frozenset[int]) -> ranking.Candidates:

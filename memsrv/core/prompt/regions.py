@@ -51,10 +51,9 @@ class Quotes:
 
     def block(self, hits: Sequence[Recall], session: str) -> str:
         """The block of these hits, which are held by the quotes."""
-        quotes = [self.of(hit, session) for hit in hits]
         key = tuple(map(id, hits))
         if key not in self._blocks:
-            self._blocks[key] = block("recall", "\n".join(recall_lines(quotes)))
+            self._blocks[key] = block("recall", "\n".join(recall_lines([self.of(hit, session) for hit in hits])))
         return self._blocks[key]
 
 

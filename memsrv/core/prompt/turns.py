@@ -15,12 +15,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from memsrv.core.prompt.sending import SYSTEM_ROLES, plain_text, sendable
+from memsrv.core.remembering import Same
 from memsrv.model import Message, Payload
 
 LATE = timedelta(hours=1)
+REMEMBERED_CHARS = 4000
+PLAIN = frozenset({"role", "content", "name", "tool_call_id"})
 CURRENT_LOOK_BACK = 64
 """The newest messages among which late turns find their place; older ones stay as they arrived."""
 
@@ -145,6 +149,19 @@ def unit_of(shown: Shown, answers: Mapping[str, Shown | None], set_aside: list[M
 
 def shown_of(message: Message, max_tool_bytes: int) -> Shown:
     """A stored message as it is sent. Calls that no provider would take (no id, the same id twice, no name) are left out."""
+    content = message.payload.get("content")
+    if isinstance(content, str) and len(content) <= REMEMBERED_CHARS and message.payload.keys() <= PLAIN:
+        return plain_shown(Same(message), max_tool_bytes)
+    return worked_out(message, max_tool_bytes)
+
+
+@lru_cache(4096)
+def plain_shown(message: Same[Message], max_tool_bytes: int) -> Shown:
+    """The same message stands in one prompt after the other."""
+    return worked_out(message.value, max_tool_bytes)
+
+
+def worked_out(message: Message, max_tool_bytes: int) -> Shown:
     payload = message.payload
     if "tool_calls" in payload and not sound(payload["tool_calls"]):
         payload = {name: value for name, value in payload.items() if name != "tool_calls"}

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import regex
 
+from memsrv.core.remembering import remembered
 from memsrv.core.text.content import mended_text
 from memsrv.core.text.visible import LINE_ENDS, visible
 from memsrv.model import SUMMARY, Span
@@ -147,6 +148,7 @@ def called(name: object, role: str, max_chars: int) -> str:
     return f"{flat} ({role})" if poses else flat
 
 
+@remembered(8192)
 def neutral(text: str) -> str:
     """Text in one kind of line end, without what is invisible, without anything that looks like a tag of ours or
     like a control token of a chat template."""
