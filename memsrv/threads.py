@@ -12,13 +12,14 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-NICENESS = 10
+NICENESS = 10  # beyond the server's own
 
 
 def step_back() -> None:
     """Let this thread give way to the others. Only Linux has priorities of threads."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, get_native_id(), NICENESS)
+        usual = os.getpriority(os.PRIO_PROCESS, os.getpid())
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), usual + NICENESS)
 
 
 ASIDE = ThreadPoolExecutor(1, "aside", initializer=step_back)

@@ -28,7 +28,7 @@ from memsrv.errors import SummarizerDown
 P = ParamSpec("P")
 T = TypeVar("T")
 
-NICENESS = 10
+NICENESS = 19  # beyond the server's own: what is embedded meanwhile goes first
 IDLE_S = 60.0
 LAST_WAIT_S = 5.0
 ENDED = (OSError, EOFError, pickle.UnpicklingError)
@@ -42,7 +42,7 @@ class Beside:
         self._turns = ThreadPoolExecutor(1, "beside")
         self._process: subprocess.Popen[bytes] | None = None
         self._in_hand = self._broken_off = False
-        atexit.register(self._end)
+        atexit.register(self.end)
 
     async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the work comes to. Raises SummarizerDown, also in the place of what the work raises."""
@@ -62,12 +62,12 @@ class Beside:
             try:
                 well, found = self._told(work)
             except ENDED:
-                self._end()
+                self.end()
                 if self._broken_off:
                     raise
                 well, found = self._told(work)
         except ENDED as error:
-            self._end()
+            self.end()
             raise SummarizerDown("The process that makes summaries ended before it was done.") from error
         finally:
             self._in_hand = False
@@ -94,7 +94,8 @@ class Beside:
         )
         return self._process
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process; the next work starts another."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

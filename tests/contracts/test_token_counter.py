@@ -1,6 +1,7 @@
 """What every TokenCounter keeps."""
 
 import os
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -186,3 +187,8 @@ def test_the_environment_is_as_before_after_loading(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(CACHE_VARIABLE, own)
     TiktokenCounter("o200k_base", shipped_vocabularies()).warm()
     assert os.environ.get(CACHE_VARIABLE) == own
+
+
+def test_another_process_counts_the_same() -> None:
+    other: TokenCounter = pickle.loads(pickle.dumps(counter))
+    assert other.count("Ünïcode 字 and words", "gpt-4") == counter.count("Ünïcode 字 and words", "gpt-4")

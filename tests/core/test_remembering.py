@@ -1,6 +1,6 @@
 """Answers are kept for so many texts, and for none that would take much memory."""
 
-from memsrv.core.remembering import LONGEST, Latest, remembered
+from memsrv.core.remembering import LONGEST, Latest, Same, remembered
 
 
 class Length:
@@ -39,3 +39,10 @@ def test_the_keys_set_last_are_held() -> None:
     for key, value in (("a", 1), ("b", 2), ("a", 3), ("c", 4)):
         latest[key] = value
     assert latest == {"a": 3, "c": 4}
+
+
+def test_a_value_is_the_same_only_if_it_is_the_very_one() -> None:
+    one, other = ["a"], ["a"]
+    assert Same(one) == Same(one)
+    assert Same(one) != Same(other)
+    assert {Same(one): 1}.get(Same(other)) is None
