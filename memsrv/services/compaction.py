@@ -266,6 +266,7 @@ class Compaction:
                 await asyncio.sleep(self._store_retry_s)
                 continue
             for standing in page:
+                await self._lull.comes(LULL_WAIT_S)
                 if not self._closing:
                     await self._consider(standing.key)
                 after = standing.session_number
