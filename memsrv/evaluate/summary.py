@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -156,11 +157,7 @@ async def run(opened: Opened, talks: Sequence[Dialogue], *, max_tokens: int, fol
     from memsrv.wiring.vendors import token_counter
 
     settings = load()
-    tokens = token_counter(settings)
-
-    def count(text: str) -> int:
-        return tokens.count(text, None)
-
+    count = partial(token_counter(settings).count, model=None)
     async with opened(settings, count) as summarize:
         return await watched(evaluated(talks, summarize, max_tokens=max_tokens, folds=folds, count=count), len(talks))
 
