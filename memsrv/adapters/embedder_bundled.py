@@ -32,7 +32,7 @@ from memsrv.threads import step_back
 
 MODEL = "multilingual-e5-small"
 SCALE = CosineScale(unrelated=0.78, unrelated_han=0.84, step=0.06)
-"""Measured with the text of `core.view`; docs/recall.md tells how."""
+"""Measured with the text of `core.recall.view`; docs/recall.md tells how."""
 PASSAGE, QUERY = "passage: ", "query: "
 WEIGHTS_FILE = "e5-small-q4.bin"
 LIMIT_CHARS = 8192

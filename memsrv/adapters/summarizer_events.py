@@ -1,4 +1,4 @@
-"""ports.Summarizer for sessions that hold log events: what repeats is counted, errors stay, by `core.events`."""
+"""ports.Summarizer for sessions that hold log events: what repeats is counted, errors stay, by `core.summary.events`."""
 
 from memsrv.adapters.beside import beside
 from memsrv.core.summary.events import events

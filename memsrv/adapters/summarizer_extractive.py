@@ -1,4 +1,4 @@
-"""ports.Summarizer without any model behind it: what was said, word for word, chosen by `core.extract`."""
+"""ports.Summarizer without any model behind it: what was said, word for word, chosen by `core.summary.extract`."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -156,7 +156,7 @@ class Gathering:
 def draft_of(
     payload: Mapping[str, Any], *, id: str | None, sent_at: datetime | None, metadata: Mapping[str, Any] | None
 ) -> Draft | None:
-    """The draft, if the message would be taken; None if not. Strings are mended (see `core.content`)."""
+    """The draft, if the message would be taken; None if not. Strings are mended (see `core.text.content`)."""
     if depth(payload) > DEEPEST or depth(metadata) > DEEPEST:
         return None
     said = {name: value for name, value in mended(payload).items() if name in FIELDS}

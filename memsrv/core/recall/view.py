@@ -8,7 +8,7 @@ from memsrv.model import PendingChunk, Said
 
 VIEW = 2
 CHUNKS = 1
-"""Bump it when `core.chunking` cuts the same text otherwise."""
+"""Bump it when `core.text.chunking` cuts the same text otherwise."""
 BEFORE_CHARS = 160
 
 

@@ -7,7 +7,7 @@
 (4) Linear time: each cut is looked for in the 400 characters after the one before.
 
 No segmenter is used: the best, sentencex, must be told the language, knows no tables or code, and weighs no cut against
-another to keep pieces within a size; `core.sentences` judges the places and this module chooses among them.
+another to keep pieces within a size; `core.text.sentences` judges the places and this module chooses among them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
