@@ -1,16 +1,17 @@
 """The real server, as a process of its own, over real HTTP."""
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import httpx
 
-START_S = 60
+from tests.command import command, environ
+
+START_S = 180
+"""Much more than it takes, for machines that do much else."""
 RED, BLUE = "key-of-the-red-tenant", "key-of-the-blue-tenant"
 KEYS = {"red": RED, "blue": BLUE}
 
@@ -18,11 +19,11 @@ KEYS = {"red": RED, "blue": BLUE}
 class Served:
     """A running `memsrv serve`."""
 
-    def __init__(self, data_dir: Path, **environ: str):
+    def __init__(self, data_dir: Path, **settings: str):
+        self.data_dir = data_dir
         self.lines: list[str] = []
-        command = [sys.executable, "-m", "memsrv", "serve", "--port", "0", "--data-dir", str(data_dir)]
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=inherited | environ)
+        serving = command("serve", "--port", "0", "--data-dir", data_dir)
+        self.process = subprocess.Popen(serving, stderr=subprocess.PIPE, text=True, env=environ(**settings))
         self._listening = threading.Event()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

@@ -1,17 +1,10 @@
 """The command line: its answers, its refusals, its exit status."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-
-def memsrv(*words, **environ):
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=inherited | environ)
+from tests.command import memsrv
 
 
 def test_config_tells_each_setting_and_where_it_came_from(tmp_path):

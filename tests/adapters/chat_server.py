@@ -4,15 +4,16 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import Handling, Loopback
 
 Reply = str | int | bytes | dict[str, Any] | Callable[[dict[str, Any]], Any]
 """A text is what the model says, a number a status, bytes the whole body, a dict the fields of the choice and `usage`; a
 function makes one of these from the request."""
 
 
-class ChatServer:
+class ChatServer(Loopback):
     """Answers `script` reply by reply, then `otherwise`. Keeps what it was sent."""
 
     def __init__(self) -> None:
@@ -25,15 +26,7 @@ class ChatServer:
         self.seen: list[dict[str, str]] = []
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().__init__(self._handler())
 
     def said(self, number: int = -1) -> str:
         """All that a request told the model, as one text."""
@@ -55,10 +48,10 @@ class ChatServer:
             return reply["status"], json.dumps({"error": {"message": reply["said"]}}).encode()
         return 200, json.dumps(completion(reply)).encode()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Handling]:
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Handling):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
@@ -68,24 +61,15 @@ class ChatServer:
                     server.most_at_once = max(server.most_at_once, server.at_once)
                     dropped, server.drop = server.drop > 0, server.drop - 1
                 try:
-                    request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                    request = self.asked()
                     time.sleep(server.delay_s)
                     self.close_connection = True
                     if not dropped:
-                        self.send(*server.answer(self.path, request))
+                        status, body = server.answer(self.path, request)
+                        self.whole(status, body, server.headers | {"connection": "close"})
                 finally:
                     with server.lock:
                         server.at_once -= 1
-
-            def send(self, status: int, body: bytes) -> None:
-                self.send_response(status)
-                for name, value in {**server.headers, "content-length": str(len(body)), "connection": "close"}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
 
         return Handler
 

@@ -6,8 +6,9 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import Handling, Loopback
 
 USAGE = {"prompt_tokens": 40, "completion_tokens": 5, "total_tokens": 45}
 WAIT_S = 30
@@ -37,7 +38,7 @@ class Refuse:
 DIE = object()
 
 
-class UpstreamServer:
+class UpstreamServer(Loopback):
     """Answers `script` reply by reply, then `otherwise`. Keeps what it was sent; `gone` is set when a client left mid-stream."""
 
     def __init__(self) -> None:
@@ -48,16 +49,7 @@ class UpstreamServer:
         self.models = [{"id": "small", "object": "model"}]
         self.gone = threading.Event()
         self.lock = threading.Lock()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().__init__(self._handler())
 
     def prompt(self, number: int = -1) -> list[tuple[str, Any]]:
         """Role and content of what a request sent as messages, without system messages."""
@@ -72,21 +64,21 @@ class UpstreamServer:
             self.requests.append(request)
             return self.script.pop(0) if self.script else self.otherwise(request)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Handling]:
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Handling):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self.whole(200, {"object": "list", "data": server.models}, {})
+                self.told(200, {"object": "list", "data": server.models}, {})
 
             def do_POST(self) -> None:
                 server.seen.append({name.lower(): value for name, value in self.headers.items()})
-                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                request = self.asked()
                 reply = server.taken(request)
                 if isinstance(reply, Refuse):
-                    self.whole(reply.status, reply.body, reply.headers)
+                    self.told(reply.status, reply.body, reply.headers)
                 elif request.get("stream"):
                     self.stream(reply, request)
                 else:
@@ -98,15 +90,10 @@ class UpstreamServer:
                         return self.die()
                     if callable(piece):
                         piece()
-                self.whole(200, completion(reply), {"x-ratelimit-remaining-requests": "59"})
+                self.told(200, completion(reply), {"x-ratelimit-remaining-requests": "59"})
 
-            def whole(self, status: int, body: Any, headers: dict[str, str]) -> None:
-                content = json.dumps(body).encode()
-                self.send_response(status)
-                for name, value in {**headers, "content-type": "application/json", "content-length": str(len(content))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
+            def told(self, status: int, body: Any, headers: dict[str, str]) -> None:
+                self.whole(status, json.dumps(body).encode(), headers | {"content-type": "application/json"})
 
             def stream(self, reply: Say, request: dict[str, Any]) -> None:
                 self.send_response(200)
@@ -137,9 +124,6 @@ class UpstreamServer:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
                 self.close_connection = True
-
-            def log_message(self, *args: object) -> None:
-                pass
 
         return Handler
 

@@ -4,9 +4,7 @@ import asyncio
 import base64
 import importlib.util
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from memsrv.adapters.embedder_sentence_transformers import SentenceTransformersE
 from memsrv.errors import EmbedderDown, SettingsError
 from memsrv.ports import Embedder
 from tests.fakes import hashed
+from tests.loopback import Handling, Loopback
 
 KEY = "sk-secret-of-the-test"
 DIMENSION = 48
@@ -39,7 +38,7 @@ ODD = {
 }
 
 
-class Endpoint:
+class Endpoint(Loopback):
     """A small embedding server that does as it is told: `statuses` are answered first, `refuses` gets 400, `spoil` changes."""
 
     def __init__(self) -> None:
@@ -49,15 +48,7 @@ class Endpoint:
         self.spoil: Callable[[dict[str, Any]], object] = lambda answer: answer
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().__init__(self._handler())
 
     def answer(self, path: str, request: dict[str, Any]) -> tuple[int, object]:
         self.requests.append(request)
@@ -75,24 +66,17 @@ class Endpoint:
         ]
         return 200, self.spoil({"data": items[::-1]})
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Handling]:
         endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Handling):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
                 endpoint.keys.append(self.headers.get("authorization"))
-                status, answer = endpoint.answer(self.path, json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                status, answer = endpoint.answer(self.path, self.asked())
                 body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                for name, value in {**endpoint.headers, "content-length": str(len(body)), "connection": "close"}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
+                self.whole(status, body, endpoint.headers | {"connection": "close"})
 
         return Handler
 

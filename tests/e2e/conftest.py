@@ -1,7 +1,9 @@
 """Servers for the tests of a whole."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -9,15 +11,17 @@ from tests.served import Served
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Start servers on one data folder; those still running at the end are stopped."""
-    started: list[Served] = []
+def serve(models: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Start servers on one data folder; those still running at the end are killed. The embedder's weights are there already."""
+    data, started = tmp_path / "data", list[Served]()
 
-    def start(**environ: str) -> Served:
-        started.append(Served(tmp_path / "data", **environ))
+    def start(**settings: str) -> Served:
+        if not (data / "models").exists():
+            copytree(models, data / "models", copy_function=os.link)
+        started.append(Served(data, **settings))
         return started[-1]
 
     yield start
     for served in started:
         if served.process.poll() is None:
-            served.stop()
+            served.kill()

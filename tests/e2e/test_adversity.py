@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from tests.adapters.upstream_server import Say, UpstreamServer
+from tests.command import memsrv
 from tests.served import Served
 
 YEAR_US = 365 * 24 * 3600 * 1_000_000
@@ -90,8 +90,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line_and_left_alone(serv
     if not mounted("--bind", "-o", "ro", str(tmp_path / "data"), str(locked)):
         pytest.skip("a folder cannot be mounted read-only here")
     try:
-        command = [sys.executable, "-m", "memsrv", "serve", "--port", "0", "--data-dir", str(locked)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = memsrv("serve", "--port", "0", "--data-dir", locked)
     finally:
         subprocess.run(["umount", str(locked)], check=True)
     assert done.returncode == 3

@@ -4,19 +4,21 @@ import json
 
 import pytest
 
-from tests.test_cli import memsrv
+from tests.command import memsrv
+from tests.served import Served
 
 SAID = "[bold]My[/bold] spare key is under the blue flowerpot."
 
 
-@pytest.fixture
-def told(serve):
-    """Runs a command against a server that holds a session or two."""
-    server = serve()
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """Runs a command against a server that holds two sessions and no other."""
+    server = Served(tmp_path_factory.mktemp("asked"))
     for name in ("anna", "telegram/b"):
         server.http.put(f"/context/{name.replace('/', '%2F')}", json={"owner": "ann" if name == "anna" else "ben"})
     server.http.post("/context/anna/messages?wait_ms=30000", json={"role": "user", "content": SAID})
-    return lambda *words: memsrv(*words, "--url", server.address)
+    yield lambda *words: memsrv(*words, "--url", server.address)
+    server.stop()
 
 
 def test_sessions_are_listed_by_name_and_owner(told):
@@ -47,11 +49,10 @@ def test_without_a_server_the_hint_says_how_to_start_one():
     assert "memsrv serve" in done.stderr
 
 
-def test_what_was_stored_does_nothing_to_the_terminal(serve):
-    server = serve()
-    server.http.post(
+def test_what_was_stored_does_nothing_to_the_terminal(open_server):
+    open_server.http.post(
         "/context/evil/messages?wait_ms=30000", json={"role": "user", "content": "key \x1b]0;mine\x07\x1b[2J\u202eyek"}
     )
-    table = memsrv("ask", "evil", "key", "--url", server.address).stdout
+    table = memsrv("ask", "evil", "key", "--url", open_server.address).stdout
     assert "key ]0;mine[2Jyek" in table
     assert not set(table) & set("\x1b\x07\u202e")

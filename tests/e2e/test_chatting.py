@@ -3,12 +3,12 @@
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from tests.adapters.upstream_server import Refuse, Say, UpstreamServer
+from tests.command import command, environ, memsrv
 from tests.served import Served
 
 BROKEN = b'data: {"error": {"message": "It broke."}}\n\n'
@@ -34,20 +34,12 @@ def served(upstream, tmp_path_factory) -> Iterator[Served]:
     served.stop()
 
 
-def command(*words):
-    return [sys.executable, "-m", "memsrv", "chat", *words]
-
-
-def environ():
-    return {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-
-
 def chat(served, *words, lines):
     """Every line through a pipe."""
     text = "".join(f"{line}\n" for line in lines) if isinstance(lines, list) else lines
     data = text.encode() if isinstance(text, str) else text
     done = subprocess.run(
-        command(*words, "--url", served.address), input=data, capture_output=True, timeout=120, check=False, env=environ()
+        command("chat", *words, "--url", served.address), input=data, capture_output=True, timeout=120, check=False, env=environ()
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -99,17 +91,15 @@ def test_what_goes_wrong_is_one_line_and_the_talk_goes_on(served, upstream):
     assert "/nothing" in told[3]
 
 
-def test_without_an_upstream_the_hint_names_the_setting(serve):
-    status, shown, wrong = chat(serve(), lines=["Hello"])
+def test_without_an_upstream_the_hint_names_the_setting(open_server):
+    status, shown, wrong = chat(open_server, lines=["Hello"])
     assert (status, shown, wrong.count("\n")) == (1, "", 1)
     assert "MEMSRV_UPSTREAM_URL" in wrong
 
 
-def test_without_a_server_it_ends_at_once(tmp_path):
-    done = subprocess.run(
-        command("--url", "http://127.0.0.1:9"), input=b"Hello\n", capture_output=True, timeout=60, check=False, env=environ()
-    )
-    assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
+def test_without_a_server_it_ends_at_once():
+    done = memsrv("chat", "--url", "http://127.0.0.1:9")
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
 
 
 def test_neither_an_answer_nor_what_is_stored_moves_the_cursor(served, upstream):
@@ -128,7 +118,7 @@ def test_at_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(served, up
     upstream.script = [Say(["Blue."])]
     ours, theirs = pty.openpty()
     talk = subprocess.Popen(
-        command("tty", "--url", served.address), stdin=theirs, stdout=theirs, stderr=theirs, env=environ() | {"TERM": "dumb"}
+        command("chat", "tty", "--url", served.address), stdin=theirs, stdout=theirs, stderr=theirs, env=environ(TERM="dumb")
     )
     os.close(theirs)
     until(ours, "/help tells the commands", "> ")

@@ -1,10 +1,9 @@
 """Summaries of the real server: over kills and restarts, and as the command line explains them."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
+
+from tests.command import memsrv
 
 TALK = [{"role": ("user", "assistant")[n % 2], "content": f"We decided on part P-{n:04d} for bike {n}."} for n in range(20)]
 
@@ -16,12 +15,6 @@ def until_summarised(served, session: str, least: int = 1) -> list[dict]:
             return found
         threading.Event().wait(0.1)
     raise AssertionError("no summary was made")
-
-
-def explain(*words: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", "explain", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=inherited)
 
 
 def test_a_kill_in_the_midst_of_a_compaction_neither_loses_nor_doubles_it(serve):
@@ -39,25 +32,25 @@ def test_a_kill_in_the_midst_of_a_compaction_neither_loses_nor_doubles_it(serve)
     assert [one["version"] for one in until_summarised(served, "s")] == [1]
 
 
-def test_explain_tells_compactions_and_switches(serve):
-    served = serve()
+def test_explain_tells_compactions_and_switches(open_server):
+    served = open_server
     served.http.post("/context/tour%2Fa/messages", json={"messages": TALK})
     until_summarised(served, "tour%2Fa")
     served.http.post("/context/tour%2Fa/mode", json={"mode": "window", "reason": "to compare"})
-    told = json.loads(explain("tour/a", "--url", served.address, "--json").stdout)
+    told = json.loads(memsrv("explain", "tour/a", "--url", served.address, "--json").stdout)
     assert (told["mode"], told["current"]["covers_upto"]) == ("window", 12)
     assert [(one["version"], one["reason"]) for one in told["summaries"]] == [(1, "messages")]
     assert told["switches"][0]["reason"] == "to compare"
-    shown = explain("tour/a", "--url", served.address)
+    shown = memsrv("explain", "tour/a", "--url", served.address)
     assert shown.returncode == 0
     assert "to compare" in shown.stdout
     assert "1-12" in shown.stdout
-    missing = explain("nobody", "--url", served.address)
+    missing = memsrv("explain", "nobody", "--url", served.address)
     assert missing.returncode == 1
     assert "no session" in missing.stderr
 
 
 def test_explain_says_when_no_server_answers():
-    done = explain("s", "--url", "http://127.0.0.1:9")
+    done = memsrv("explain", "s", "--url", "http://127.0.0.1:9")
     assert done.returncode == 3
     assert "memsrv serve" in done.stderr

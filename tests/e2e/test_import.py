@@ -1,17 +1,9 @@
 """Imports and exports as a user meets them."""
 
 import json
-import os
-import subprocess
-import sys
 
+from tests.command import memsrv
 from tests.core.imports.samples import CHATGPT, CLAUDE, GROK, TAVERN
-
-
-def memsrv(*words):
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=inherited)
 
 
 def written(path, data):
@@ -20,23 +12,22 @@ def written(path, data):
     return path
 
 
-def test_files_go_into_a_server_and_out_again_and_into_a_folder_of_another(serve, tmp_path):
-    server = serve()
+def test_files_go_into_a_server_and_out_again_and_into_a_folder_of_another(open_server, tmp_path):
     files = [
         written(tmp_path / "a.json", [CHATGPT, CLAUDE]),
         written(tmp_path / "b.json", GROK),
         written(tmp_path / "c.jsonl", TAVERN),
     ]
-    done = memsrv("import", "--url", server.address, "--owner", "anna", "--json", *files)
+    done = memsrv("import", "--url", open_server.address, "--owner", "importer", "--json", *files)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["conversations"], report["stored"], report["failures"]) == (4, 13, [])
-    again = json.loads(memsrv("import", "--url", server.address, "--json", *files).stdout)
+    again = json.loads(memsrv("import", "--url", open_server.address, "--json", *files).stdout)
     assert (again["stored"], again["already_there"]) == (0, 13)
 
     whole = tmp_path / "whole.jsonl"
-    assert memsrv("export", "--url", server.address, "--owner", "anna", "-o", whole).returncode == 0
-    printed = memsrv("export", "--url", server.address, "chatgpt:c-1").stdout
+    assert memsrv("export", "--url", open_server.address, "--owner", "importer", "-o", whole).returncode == 0
+    printed = memsrv("export", "--url", open_server.address, "chatgpt:c-1").stdout
     assert printed in whole.read_text(encoding="utf-8")
     moved = memsrv("import", "--data-dir", tmp_path / "other", "--json", whole)
     assert json.loads(moved.stdout)["stored"] == 13, moved.stderr

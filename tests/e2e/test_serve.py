@@ -2,8 +2,8 @@
 
 import re
 import signal
-import subprocess
-import sys
+
+from tests.command import memsrv
 
 TALK = [
     {"role": "user", "content": "My spare key is under the blue flowerpot.", "sent_at": "2026-01-10T09:00:00Z"},
@@ -22,15 +22,14 @@ def texts(prompt):
     return "\n".join(m["content"] for m in prompt["messages"] if isinstance(m["content"], str))
 
 
-def test_what_was_said_long_ago_is_recalled_in_english_and_chinese(serve):
-    server = serve()
-    posted = server.http.post("/context/anna/messages?wait_ms=30000", json={"messages": TALK + FILLER})
+def test_what_was_said_long_ago_is_recalled_in_english_and_chinese(open_server):
+    posted = open_server.http.post("/context/long-ago/messages?wait_ms=30000", json={"messages": TALK + FILLER})
     assert posted.status_code == 201
     assert [m["position"] for m in posted.json()["messages"]] == list(range(1, 29))
     assert posted.json()["pending_index"] == 0
     for query, piece in (("Where is the key?", "flowerpot"), ("我不能吃什么?", "花生")):
         asked = {"query": query, "budget": 1000, "mode": "retrieval"}  # in hybrid the window shows all until there is a summary
-        prompt = server.http.get("/context/anna/prompt", params=asked).json()
+        prompt = open_server.http.get("/context/long-ago/prompt", params=asked).json()
         assert piece in texts(prompt)
         assert prompt["total_tokens"] <= prompt["budget_tokens"] == 1000
         assert any(piece in hit["text"] and hit["score"] > 0 for hit in prompt["receipt"]["recall"])
@@ -56,10 +55,8 @@ def test_a_stop_by_signal_is_clean(serve):
     assert serve().stop(signal.SIGINT) == 0
 
 
-def test_a_second_server_on_the_same_folder_is_refused_in_one_line(serve, tmp_path):
-    serve()
-    command = [sys.executable, "-m", "memsrv", "serve", "--port", "0", "--data-dir", str(tmp_path / "data")]
-    second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def test_a_second_server_on_the_same_folder_is_refused_in_one_line(open_server):
+    second = memsrv("serve", "--port", "0", "--data-dir", open_server.data_dir)
     assert second.returncode == 3
     assert re.fullmatch(r"memsrv: Another memsrv serves this data folder\. .*--data-dir\.\n", second.stderr)
 
@@ -78,8 +75,9 @@ def test_the_log_has_a_line_per_request_and_no_message_text(serve):
 
 def test_keys_are_made_and_revoked_while_the_server_runs(serve, tmp_path):
     def keys(*words):
-        command = [sys.executable, "-m", "memsrv", "keys", *words, "--data-dir", str(tmp_path / "data")]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        done = memsrv("keys", *words, "--data-dir", tmp_path / "data")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     server = serve()
     assert "no keys, loopback only" in "".join(server.lines)

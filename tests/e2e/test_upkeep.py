@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import threading
 
-from tests.test_cli import memsrv
+from tests.command import memsrv
 
 TALK = [{"role": ("user", "assistant")[n % 2], "content": f"Remark {n}: the ferry leaves at {n}."} for n in range(20)]
 

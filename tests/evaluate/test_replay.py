@@ -1,9 +1,6 @@
 """`memsrv eval replay`: what it reads, what it prints, how it ends."""
 
 import json
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from xml.etree import ElementTree
@@ -20,6 +17,7 @@ from memsrv.evaluate.replay import Wanted, cells, closing, drawable, drawing, re
 from memsrv.model import Message, Meta, Mode, NewMessage, RegionName, SessionKey
 from memsrv.services.replay import Recording
 from memsrv.settings import Settings
+from tests.command import memsrv
 
 AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FERRY = "The ferry to Larvik leaves at a quarter past nine from the northern pier."
@@ -63,9 +61,7 @@ async def read(folder, *names: str, **options) -> list[Recording]:
 
 
 def replayed(folder, *words):
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", "eval", "replay", "--data-dir", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environ)
+    return memsrv("eval", "replay", "--data-dir", folder, *words)
 
 
 async def test_a_session_is_measured_under_each_mode_and_drawn_and_its_folder_stays_as_it_was(folder, tmp_path_factory):

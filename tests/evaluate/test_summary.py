@@ -1,9 +1,6 @@
 """`memsrv eval summary`: what it reads, what it prints, how it ends."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -11,6 +8,7 @@ from memsrv.core.summary.scoring import Dialogue, Expectation, Utterance, scored
 from memsrv.core.summary.summary import Heading, Line, Summary
 from memsrv.errors import SettingsError
 from memsrv.evaluate.summary import below, bounds_of, chosen, dialogues_in, missed, report
+from tests.command import memsrv
 
 TALK = {
     "id": "01-tea",
@@ -36,9 +34,7 @@ def folder(tmp_path):
 
 
 def measured(folder, *words):
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", "eval", "summary", "--summarizer", "newest", "--dialogues", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environ)
+    return memsrv("eval", "summary", "--summarizer", "newest", "--dialogues", folder, *words)
 
 
 def made(*lines: str):

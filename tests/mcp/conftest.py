@@ -1,7 +1,5 @@
 """The SDK's own client, connected over either transport to the real server."""
 
-import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -10,6 +8,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.command import command, environ
 from tests.served import RED, Served
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
@@ -17,10 +16,9 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 def stdio(server: Served, session: str | None, key: str) -> StdioServerParameters:
     """How an MCP client starts `memsrv mcp`."""
-    arguments = ["-m", "memsrv", "mcp", "--url", server.address, "--key", key]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
     named = ["--session", session] if session else []
-    return StdioServerParameters(command=sys.executable, args=[*arguments, *named], env=environ)
+    program, *arguments = command("mcp", "--url", server.address, "--key", key, *named)
+    return StdioServerParameters(command=program, args=arguments, env=environ())
 
 
 @asynccontextmanager

@@ -1,12 +1,9 @@
 """What stands before `/mcp`, and what `memsrv mcp` says when it cannot start."""
 
-import os
-import subprocess
-import sys
-
 import httpx
 import pytest
 
+from tests.command import memsrv
 from tests.served import RED, Served
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -66,30 +63,24 @@ def test_a_body_over_the_limit_is_refused(open_server):
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
-def started(*words):
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("MEMSRV_")}
-    command = [sys.executable, "-m", "memsrv", "mcp", *words]
-    return subprocess.run(command, input="", capture_output=True, text=True, timeout=120, check=False, env=environ)
-
-
 def test_without_a_server_it_says_so_in_one_line():
-    done = started("--url", "http://127.0.0.1:9")
+    done = memsrv("mcp", "--url", "http://127.0.0.1:9")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("memsrv: No memsrv answers at http://127.0.0.1:9.")
     assert done.stderr.count("\n") == 1
 
 
 def test_with_a_wrong_key_it_says_so_in_one_line(server):
-    done = started("--url", server.address, "--key", "not-the-key-of-anyone")
+    done = memsrv("mcp", "--url", server.address, "--key", "not-the-key-of-anyone")
     assert (done.returncode, done.stdout) == (1, "")
     assert "key" in done.stderr
     assert "not-the-key" not in done.stderr
 
 
 def test_an_address_that_cannot_be_used_is_wrong_use():
-    assert started("--url", "nowhere").returncode == 2
+    assert memsrv("mcp", "--url", "nowhere").returncode == 2
 
 
 def test_it_ends_when_the_client_hangs_up(server):
-    done = started("--url", server.address, "--key", RED)
+    done = memsrv("mcp", "--url", server.address, "--key", RED)
     assert (done.returncode, done.stderr) == (0, "")
