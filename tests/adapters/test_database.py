@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert, select, text
 
@@ -19,13 +17,14 @@ import memsrv
 from memsrv.adapters import sqlite
 from memsrv.adapters.database import HEAD, MAX_TOGETHER, Database
 from memsrv.adapters.records_sql import SqlSwitches
-from memsrv.adapters.schema import generations, metadata
+from memsrv.adapters.schema import generations
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.sqlite import FILE, check_version
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
 from memsrv.model import Mode, NewChunk, NewMessage, SessionKey, Span
+from tests.adapters.trials import add, counted_around_a_write, differences, traces
 
 
 @pytest.fixture
@@ -33,15 +32,6 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = await Database.open(tmp_path)
     yield opened
     await opened.close()
-
-
-def add(fingerprint: str) -> Callable[[Connection], None]:
-    """A write that leaves a trace."""
-    return lambda connection: connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=0)) and None
-
-
-async def traces(database: Database) -> list[str]:
-    return list(await database.read(lambda connection: connection.scalars(select(generations.c.fingerprint)).all()))
 
 
 def refused(connection: Connection) -> None:
@@ -58,9 +48,6 @@ def broken(connection: Connection) -> None:
 
 
 async def test_an_empty_folder_gets_the_whole_schema(database):
-    def differences(connection: Connection) -> list[object]:
-        return compare_metadata(MigrationContext.configure(connection), metadata)
-
     assert await database.read(differences) == []
     assert await database.read(lambda connection: connection.scalar(text("SELECT version_num FROM alembic_version"))) == HEAD
 
@@ -106,10 +93,6 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date_with_what_i
     )
     await SqlSwitches(database).add(session.key, Mode.HYBRID, Mode.FULL, "", None)
     await SqlCompactions(database).begin(session.number)
-
-    def differences(connection: Connection) -> list[object]:
-        return compare_metadata(MigrationContext.configure(connection), metadata)
-
     assert await database.read(differences) == []
     await database.close()
 
@@ -248,20 +231,7 @@ async def test_a_write_given_up_before_its_turn_is_not_done(database):
 
 
 async def test_a_read_sees_one_state_while_writes_go_on(database):
-    seen, written = threading.Event(), threading.Event()
-
-    def look_twice(connection: Connection) -> tuple[int, int]:
-        query = text("SELECT count(*) FROM generations")
-        before = connection.scalar(query)
-        seen.set()
-        written.wait(10)
-        return before, connection.scalar(query)
-
-    reading = asyncio.create_task(database.read(look_twice))
-    await asyncio.to_thread(seen.wait, 10)
-    await database.write(add("a"))
-    written.set()
-    assert await reading == (0, 0)
+    assert await counted_around_a_write(database, database) == (0, 0)
 
 
 async def test_closing_lets_the_writes_in_hand_end(tmp_path):

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text
 
 import memsrv
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import HEAD, Database
 from memsrv.adapters.postgresql import PostgresqlServer, check_version
-from memsrv.adapters.schema import generations, metadata
+from memsrv.adapters.schema import generations
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.core.prompt.calibration import Calibration
 from memsrv.errors import BadRequest, CannotStart, Internal, MessageNotFound, SettingsError, StoreDown
 from memsrv.model import Message, NewChunk, NewMessage, SessionKey, Span
+from tests.adapters.trials import add, counted_around_a_write, differences, traces
 from tests.postgresql import Postgresql
 
 KEY = SessionKey("acme", "talk")
@@ -48,11 +47,6 @@ async def other(url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-def add(fingerprint: str) -> Callable[[Connection], None]:
-    """A write that leaves a trace."""
-    return lambda connection: connection.execute(insert(generations).values(fingerprint=fingerprint, made_at=0)) and None
-
-
 def holding_up(began: threading.Event, gate: threading.Event) -> Callable[[Connection], None]:
     """A write that leaves a trace and then waits."""
 
@@ -62,11 +56,6 @@ def holding_up(began: threading.Event, gate: threading.Event) -> Callable[[Conne
         gate.wait(10)
 
     return run
-
-
-async def traces(database: Database) -> list[str]:
-    query = select(generations.c.fingerprint).order_by(generations.c.number)
-    return list(await database.read(lambda connection: connection.scalars(query).all()))
 
 
 def setting(name: str) -> Callable[[Connection], object]:
@@ -81,9 +70,6 @@ def said(text: str, id: str | None = None) -> NewMessage:
 
 
 async def test_an_empty_database_gets_the_whole_schema(database):
-    def differences(connection: Connection) -> list[object]:
-        return compare_metadata(MigrationContext.configure(connection), metadata)
-
     assert await database.read(differences) == []
     assert await database.read(lambda connection: connection.scalar(text("SELECT version_num FROM alembic_version"))) == HEAD
 
@@ -101,10 +87,6 @@ async def test_an_older_database_is_brought_up_to_date_with_what_it_holds(postgr
     }
     for query, expected in held.items():
         assert await opened.read(lambda c, query=query: tuple(c.exec_driver_sql(query).one())) == expected
-
-    def differences(connection: Connection) -> list[object]:
-        return compare_metadata(MigrationContext.configure(connection), metadata)
-
     assert await opened.read(differences) == []
     await opened.close()
 
@@ -217,20 +199,7 @@ async def test_a_process_that_hangs_is_cut_off(postgresql, database):
 async def test_readers_can_do_nothing_but_read_one_state(database, other):
     assert await database.read(setting("transaction_isolation")) == "repeatable read"
     assert await database.read(setting("transaction_read_only")) == "on"
-    seen, written = threading.Event(), threading.Event()
-
-    def look_twice(connection: Connection) -> tuple[int, int]:
-        query = text("SELECT count(*) FROM generations")
-        before = connection.scalar(query)
-        seen.set()
-        written.wait(10)
-        return before, connection.scalar(query)
-
-    reading = asyncio.create_task(database.read(look_twice))
-    await asyncio.to_thread(seen.wait, 10)
-    await other.write(add("a"))
-    written.set()
-    assert await reading == (0, 0)
+    assert await counted_around_a_write(database, other) == (0, 0)
 
 
 async def test_what_two_processes_read_and_change_is_added_up(database, other):
