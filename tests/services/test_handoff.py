@@ -32,12 +32,12 @@ TOLD = Summary(
 class Desk:
     """A house with handoffs."""
 
-    def __init__(self, house: House):
+    def __init__(self, house: House, wait_s: float):
         self.house = house
         self.builtin = Listing("built-in")
         writer = SummaryWriter(self.builtin, trusting, LetterCounter(), providers=house.listing)
         parts = (house.transcript, house.sessions, house.snapshots, house.compaction, writer, LetterCounter())
-        self.handoffs = Handoffs(*parts, wait_s=0.2)
+        self.handoffs = Handoffs(*parts, wait_s=wait_s)
 
     async def summarise(self, summary: Summary = TOLD, covers_upto: int = 1) -> None:
         number = await self.house.number()
@@ -54,14 +54,17 @@ class Desk:
         return (await self.house.sessions.find(key)).meta
 
 
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+@pytest.fixture(params=[60.0], ids=[""])
+async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
     house = await House(tmp_path).open(start=False)
-    desk = Desk(house)
+    desk = Desk(house, request.param)
     await house.say(1)
     yield desk
     await desk.handoffs.close()
     await house.close()
+
+
+impatient = pytest.mark.parametrize("desk", [0.2], indirect=True)
 
 
 async def make(desk: Desk) -> Any:
@@ -102,6 +105,7 @@ async def test_a_summarizer_that_is_down_holds_up_nothing(desk: Desk) -> None:
     assert "Goal: Rest" in made.text
 
 
+@impatient
 async def test_a_summarizer_that_hangs_holds_up_little(desk: Desk) -> None:
     await desk.house.say(19, notify=False)
     desk.house.listing.gate = asyncio.Event()
@@ -110,6 +114,7 @@ async def test_a_summarizer_that_hangs_holds_up_little(desk: Desk) -> None:
     desk.house.listing.gate.set()
 
 
+@impatient
 async def test_only_so_many_missing_summaries_are_made_at_once(desk: Desk) -> None:
     keys = [SessionKey(KEY.tenant, f"s{n}") for n in range(MOST_DERIVING + 3)]
     for key in keys:
