@@ -64,7 +64,7 @@ async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
     await house.close()
 
 
-impatient = pytest.mark.parametrize("desk", [0.2], indirect=True)
+impatient = pytest.mark.parametrize("desk", [2.0], indirect=True)
 
 
 async def make(desk: Desk) -> Any:
