@@ -189,6 +189,7 @@ class MemoryVectors:
         self.generations: dict[int, dict[int, tuple[PendingChunk, np.ndarray]]] = {}
         self._current = 0
         self._answering = 0
+        self.opened = 0
 
     @property
     def rows(self) -> dict[int, tuple[PendingChunk, np.ndarray]]:
@@ -208,6 +209,7 @@ class MemoryVectors:
     async def use(self, generation: Generation, dimension: int, *, answering: Generation | None = None) -> None:
         if self.is_down:
             raise IndexDown("It is down.")
+        self.opened += 1
         self._current = self._answering = generation.number
         if answering and answering.number in self.generations:
             self._answering = answering.number

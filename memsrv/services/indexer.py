@@ -31,6 +31,9 @@ from memsrv.services.filling import Counters, Filler, outcome, reason
 from memsrv.services.lull import Lull
 
 REMOVALS = 1000
+MOST_REMOVED = 20_000
+"""After so many vectors were taken out the index is opened anew: Chroma keeps about 2 kB of memory for each until then."""
+REOPEN_WAIT_S = 5.0
 LULL_WAIT_S = 0.25  # how long prompts put a round off
 LOOKS_KEPT = 3
 """After a swap the old collection stays for so many looks of those who look on, who search it until they have looked."""
@@ -76,6 +79,7 @@ class Indexer:
         lead: Lead = ALONE,
         look_s: float = 1.0,
         lull: Lull | None = None,
+        most_removed: int = MOST_REMOVED,
     ):
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
@@ -89,6 +93,7 @@ class Indexer:
         self._answering: Generation | None = None
         self._recut, self._uncut = recut, True
         self._rebuild_asked = False
+        self._most_removed, self._removed = most_removed, 0
         self._catching_up = False
         self._down: set[str] = set()
         self._failures = 0
@@ -197,6 +202,9 @@ class Indexer:
             worked = await self._filler.fill(generation, failures=self._failures) or worked
             if generation != self._answering and (await self._queue.left(generation))[0] == 0:
                 await self._swap(generation)
+            if self._removed >= self._most_removed:
+                await self._lull.comes(REOPEN_WAIT_S)
+                await self._begin()
         self._worked = worked
         self._down.clear()
         self._failures = 0
@@ -242,6 +250,7 @@ class Indexer:
         generation, new = await self._queue.generation(fingerprint)
         answering = await self._queue.answering()
         self._embedding.forget()
+        self._removed = 0
         await self._index.use(generation, dimension, answering=answering if answering != generation else None)
         if await self._lost(generation, new):
             log.warning("the index was lost and is built anew", generation=generation.number)
@@ -302,6 +311,7 @@ class Indexer:
             await self._index.remove(numbers)
             await self._queue.clear_removals(numbers)
             self.counters.removed_chunks += len(numbers)
+            self._removed += len(numbers)
         return bool(numbers)
 
 

@@ -24,12 +24,13 @@ class World:
         self.index = MemoryVectors()
         self.embedder = HashingEmbedder()
         self.batch = 4
+        self.most_removed = 20_000
         self.indexer = self.made()
 
     def made(self) -> Indexer:
-        return Indexer(
-            self.queue, self.index, self.embedder, batch=self.batch, attempts=3, backoff_s=0.001, max_backoff_s=0.002, poll_s=5
-        )
+        waits = {"backoff_s": 0.001, "max_backoff_s": 0.002, "poll_s": 5}
+        own = {"batch": self.batch, "attempts": 3, "most_removed": self.most_removed}
+        return Indexer(self.queue, self.index, self.embedder, **own, **waits)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Indexer]:
@@ -530,6 +531,25 @@ async def test_work_that_is_cut_off_by_a_stop_is_redone(world: World) -> None:
 
 async def test_an_indexer_that_never_started_can_be_closed(world: World) -> None:
     await world.made().close()
+
+
+async def test_after_many_removals_the_index_is_opened_anew(world: World) -> None:
+    world.most_removed = 2
+    for message in (1, 2, 3):
+        world.queue.append(message, f"piece {message}")
+    async with world.running() as indexer:
+        await world.all_indexed()
+        before = world.index.opened
+        world.queue.delete(1)
+        indexer.notify()
+        await world.until(lambda: sorted(world.index.rows) == [20, 30])
+        world.queue.delete(2)
+        indexer.notify()
+        await world.until(lambda: world.index.opened == before + 1)
+        world.queue.append(4, "piece 4")
+        indexer.notify()
+        await world.all_indexed()
+    assert (sorted(world.index.rows), world.queue.current.number, world.index.opened) == ([30, 40], 1, before + 1)
 
 
 # --- a rebuild ------------------------------------------------------------------------------------------------------
