@@ -43,7 +43,8 @@ class Outset:
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
     """What a client asks for; None means: as the session and the settings say. `upto`: the prompt is made as if nothing had been
-    said after this position; `whole_turn`: the newest turn is shown whole, whatever the window's size, if it fits the budget."""
+    said after this position, nor at the positions `hidden`; `whole_turn`: the newest turn is shown whole, whatever the window's
+    size, if it fits the budget."""
 
     query: str | None = None
     budget_tokens: int | None = None
@@ -54,6 +55,7 @@ class PromptRequest:
     format: Format = Format.OPENAI
     explain: bool = False
     upto: int | None = None
+    hidden: frozenset[int] = frozenset()
     whole_turn: bool = False
 
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from memsrv.core.advice import advice
-from memsrv.core.asof import as_of, said_by_then
+from memsrv.core.asof import as_of, first_unknown, knows, said_by_then
 from memsrv.core.prompt.budget import Fit, fit, in_window
 from memsrv.core.prompt.calibration import needed
 from memsrv.core.prompt.policy import Defaults, Policy, resolve
@@ -173,20 +173,23 @@ class Assembler:
     async def _outset(self, key: SessionKey, request: PromptRequest) -> Outset:
         """What the prompt begins with."""
         outset = await self._outsets.read(
-            key, newest=lambda session: least_read(self.policy(session, request)), opening=OPENING_MESSAGES
+            key, newest=lambda session: least_read(self.policy(session, request), request), opening=OPENING_MESSAGES
         )
-        if request.upto is None or outset.session.last_position <= request.upto:
+        unknown = await self._unknown(outset.session, request)
+        if not unknown:
             return outset
-        limit = least_read(self.policy(outset.session, request))
-        number, before = outset.session.number, request.upto + 1
-        newest = await self._transcript.messages(number, before=before, limit=limit, newest_first=True)
-        return as_of(outset, request.upto, newest, await self._later(outset.session, request), most=limit)
+        limit = least_read(self.policy(outset.session, request), request)
+        before = outset.session.last_position + 1 if request.upto is None else request.upto + 1
+        newest = await self._transcript.messages(outset.session.number, before=before, limit=limit, newest_first=True)
+        return as_of(outset, request, newest, unknown, most=limit)
 
-    async def _later(self, session: Session, request: PromptRequest) -> Sequence[Message]:
+    async def _unknown(self, session: Session, request: PromptRequest) -> Sequence[Message]:
         """The messages that the prompt must not know of, or the first of them."""
-        if request.upto is None or session.last_position <= request.upto:
+        first = first_unknown(request, session.last_position)
+        if first > session.last_position:
             return ()
-        return await self._transcript.messages(session.number, after=request.upto, limit=LOOK_BACK)
+        later = await self._transcript.messages(session.number, after=first - 1, limit=LOOK_BACK)
+        return [message for message in later if not knows(request, message.position)]
 
     async def _calibrated(self, session: Session, policy: Policy) -> Policy:
         """The policy with what the model's provider was found to count."""
@@ -215,24 +218,25 @@ class Assembler:
         query = request.query if request.query is not None else plain_text(newest["content"]) if newest else ""
         if not query.strip():
             return Recalls(())
-        later = {message.number for message in await self._later(session, request)}
+        unknown = {message.number for message in await self._unknown(session, request)}
         found = await self._recall.find(
             session,
             query[:QUERY_CHARS],
             k=policy.k,
             reach=policy.reach,
             min_score=policy.min_score,
-            without=draft.shown | later,
+            without=draft.shown | unknown,
             told=lines_in(draft.material.summary),
         )
-        return replace(found, hits=said_by_then(found.hits, session, request.upto))
+        return replace(found, hits=said_by_then(found.hits, session, request))
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     async def _draft(self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes) -> Draft:
         """Everything that a prompt of this policy could be made of, and what it will show whatever recall finds."""
         snapshot = outset.snapshot if policy.summarises else None
-        messages = await self._back_from(outset, policy, sizes, snapshot.covers_upto if snapshot else 0)
+        read = await self._back_from(outset, policy, request, sizes, snapshot.covers_upto if snapshot else 0)
+        messages = [message for message in read if knows(request, message.position)]
         first = messages[0].position if messages else 0
         opening = [message for message in outset.opening if message.position < first]
 
@@ -246,17 +250,22 @@ class Assembler:
 
         return await asyncio.to_thread(draft)
 
-    async def _back_from(self, outset: Outset, policy: Policy, sizes: Sizes, covered_upto: int) -> list[Message]:
-        """The newest messages in order, as many as can be shown and up to the newest user message, if `LOOK_BACK` holds it."""
-        limit = least_read(policy)
+    async def _back_from(
+        self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes, covered_upto: int
+    ) -> list[Message]:
+        """The newest messages in order, hidden ones too, as many as can be shown and up to the newest user message, if `LOOK_BACK`
+        holds it."""
+        limit = least_read(policy, request)
         most = max(LOOK_BACK, limit)
         endless = policy.mode is Mode.FULL or policy.compacts
         page, read, spent = list(outset.newest), list(outset.newest), 0
         while len(page) == limit:
             if endless:
-                spent += await asyncio.to_thread(least_cost, page, policy.limit_tokens, sizes)
+                known = [message for message in page if knows(request, message.position)]
+                spent += await asyncio.to_thread(least_cost, known, policy.limit_tokens, sizes)
             shown = not endless or spent > policy.limit_tokens or read[-1].position <= covered_upto + 1
-            if shown and (len(read) >= most or any(message.role == "user" for message in read)):
+            asked = any(message.role == "user" and knows(request, message.position) for message in read)
+            if shown and (asked or len(read) >= most):
                 break
             limit = min(limit * 2, most - len(read)) if len(read) < most else LOOK_BACK
             before = read[-1].position
@@ -273,9 +282,9 @@ def lines_in(snapshot: Snapshot | None) -> list[str]:
     return [line.text for line in snapshot.summary.lines] if snapshot and snapshot.summary else []
 
 
-def least_read(policy: Policy) -> int:
-    """Messages that are read at once: what the window holds, and what late turns may be among."""
-    return max(CURRENT_LOOK_BACK, 2 * policy.window_size)
+def least_read(policy: Policy, request: PromptRequest) -> int:
+    """Messages that are read at once: what the window holds, and what late turns may be among, whatever is hidden of it."""
+    return max(CURRENT_LOOK_BACK, 2 * policy.window_size) + len(request.hidden)
 
 
 def least_cost(page: Sequence[Message], limit_tokens: int, sizes: Sizes) -> int:
@@ -328,6 +337,7 @@ def made_prompt(
     fitted = fit(material, budget_tokens=policy.limit_tokens, shape=request.format, sizes=sizes)
     regions = regions_of(fitted, sources, material, policy=policy, sizes=sizes)
     asked = asdict(request) | {"mode": policy.mode, "budget_tokens": policy.budget_tokens, "model": policy.model}
+    asked["hidden"] = sorted(request.hidden)
     name = sources.session.key.name
     considered = fitted.dropped[RegionName.RECALL] + fitted.dropped[RegionName.WINDOW]
     receipt = Receipt(

@@ -4,8 +4,8 @@
 (2) A session that the client names is the one that is written to. A client that names none gets one by how its history begins;
     where a history no longer goes with what is stored there, it gets a session of its own, always the same one.
 (3) What a client's history left behind leaves the session's line, not the server: it is stored in the session's aside first,
-    then taken out. The line's old answers go only when a new one is stored, and a cut answer never takes the place of another;
-    nor does one to a message that has left the line meanwhile.
+    then taken out. It goes only when the answer is stored; until then it is kept from the prompts of that history. A cut answer
+    never takes the place of another; nor does one to a message that has left the line meanwhile.
 (4) One request at a time reads a session's line and writes to it.
 """
 
@@ -23,6 +23,7 @@ from memsrv.core.relay.resent import (
     after,
     aside_name,
     branch_name,
+    following,
     id_of,
     known,
     note_of,
@@ -60,8 +61,8 @@ class Telling:
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a request stands: the session, and the message that its answer follows (None: the request said nothing), with its
-    position. `fresh` messages were stored for it. `left` goes aside when the answer comes; with `branches`, the answer begins a
-    session of its own instead."""
+    position. `fresh` messages were stored for it. `left` goes aside when the answer comes, with what follows it by then; with
+    `branches`, the answer begins a session of its own instead."""
 
     telling: Telling
     session: Session
@@ -74,6 +75,11 @@ class Place:
     @property
     def key(self) -> SessionKey:
         return self.session.key
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The positions that its history does not know of."""
+        return frozenset(message.position for message in self.left)
 
 
 class Lines:
@@ -104,9 +110,10 @@ class Lines:
             if (cut and any(not note_of(other).get("cut") for other in others)) or await self._left_alone(place):
                 await self._to_aside(place.session, [draft])
                 return
+            left = await self._left_by_now(place)
             appended = await self._appended(place.key, [draft])
             stored = {one.id for one in appended.messages}
-            gone = {message.id: message for message in (*place.left, *others) if message.id not in stored}
+            gone = {message.id: message for message in (*left, *others) if message.id not in stored}
             await self._set_aside(place.session, sorted(gone.values(), key=lambda message: message.position))
 
     # --- where -------------------------------------------------------------------------------------------------------
@@ -171,18 +178,17 @@ class Lines:
         return session
 
     async def _stored(self, session: Session, seen: Known, telling: Telling) -> Place:
-        """Store the new end of the history, and set aside what it no longer goes with."""
-        new = telling.line[seen.count :]
+        """Store the new end of the history."""
+        new, left = telling.line[seen.count :], (*seen.beside, *seen.left)
         if not new:
             last_id, position = (seen.last.id, seen.last.position) if seen.last else (None, session.last_position)
             branches = telling.name is None and not seen.only_answers_left
-            return Place(telling, session, last_id, position, left=() if branches else seen.left, branches=branches)
+            return Place(telling, session, last_id, position, left=seen.beside if branches else left, branches=branches)
         drafts = linked(new, seen.last.id if seen.last else None, session.last_position)
         appended = await self._appended(session.key, drafts)
-        await self._set_aside(session, seen.left)
         end = appended.messages[-1]
         fresh = sum(one.created for one in appended.messages)
-        return Place(telling, appended.session, end.id, end.position, fresh=fresh)
+        return Place(telling, appended.session, end.id, end.position, fresh=fresh, left=left)
 
     async def _appended(self, key: SessionKey, drafts: Sequence[Draft]) -> Appended:
         """Store drafts; under other ids if one of theirs is that of a message which was edited here since."""
@@ -208,6 +214,15 @@ class Lines:
             return []
         later = await self._transcript.messages(place.session.number, after=place.position, limit=LOOK_BACK)
         return [message for message in later if message.role == "assistant" and after(message) == place.last_id]
+
+    async def _left_by_now(self, place: Place) -> tuple[Message, ...]:
+        """What its history left behind, as far as it is still there, and what was said to that meanwhile."""
+        if not place.left:
+            return ()
+        first = min(message.position for message in place.left)
+        later = await self._transcript.messages(place.session.number, after=first - 1, limit=FARTHEST)
+        ids = {message.id for message in place.left}
+        return (*(message for message in later if message.id in ids), *following(later, ids, but=ids))
 
     async def _left_alone(self, place: Place) -> bool:
         """Whether the message to be answered has left the line meanwhile."""

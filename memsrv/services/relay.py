@@ -84,7 +84,12 @@ class Relay:
         place = await self._lines.place(telling)
         tools_tokens = await self._counted(tools_text(body), model)
         asked = PromptRequest(
-            model=model or None, mode=mode, format=self._shape, upto=place.position, whole_turn=telling.in_tool_loop
+            model=model or None,
+            mode=mode,
+            format=self._shape,
+            upto=place.position,
+            hidden=place.hidden,
+            whole_turn=telling.in_tool_loop,
         )
         policy = self._assembler.policy(place.session, asked)
         if tools_tokens or policy.of_window:

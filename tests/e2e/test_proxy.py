@@ -430,6 +430,52 @@ def test_an_edit_in_a_named_session_takes_the_old_end_out_of_the_line_and_keeps_
     assert transcript(served, session) == pairs(back)
 
 
+@pytest.mark.parametrize("refusal", [Refuse(429, {"error": {"message": "later"}}), Say([DIE])])
+def test_an_edit_that_gets_no_answer_leaves_the_old_line_as_it_was(client, served, upstream, refusal):
+    history, session = talk(client, upstream, [("one", "First."), ("two", "Second.")], next(names))
+    before = served.http.get(f"/context/{session}/messages").json()["messages"]
+    edited = [*history[:2], user("two, but better")]
+    for _ in range(2):
+        upstream.script = [refusal]
+        with pytest.raises(openai.APIStatusError):
+            ask(client, edited, session)
+        assert upstream.prompt() == pairs(edited)
+    grown, _ = talk(client, upstream, [("three", "Third.")], session, history)
+    assert upstream.prompt() == pairs(grown[:-1])
+    assert transcript(served, session) == pairs(grown)
+    assert served.http.get(f"/context/{session}/messages").json()["messages"][:4] == before
+    assert transcript(served, f"{session}~aside") == pairs(edited[2:])
+
+
+def test_an_edit_that_is_answered_at_last_takes_the_old_end_out_of_the_line(client, served, upstream):
+    history, session = talk(client, upstream, [("one", "First."), ("two", "Second.")], next(names))
+    edited = [*history[:2], user("two, but better")]
+    upstream.script = [Refuse(500, {"error": {"message": "x"}}), Say(["Better."])]
+    with pytest.raises(openai.InternalServerError):
+        ask(client, edited, session)
+    assert transcript(served, session) == pairs([*history, edited[2]])
+    ask(client, edited, session)
+    assert transcript(served, session) == pairs([*edited, assistant("Better.")])
+    assert transcript(served, f"{session}~aside") == pairs(history[2:])
+
+
+def test_what_is_said_to_a_message_while_it_is_edited_goes_aside_with_it(client, served, upstream):
+    history, session = talk(client, upstream, [("one", "First.")], next(names))
+
+    asked, answered = threading.Event(), threading.Event()
+    edited = [*history, user("two, but better")]
+    editing = threading.Thread(target=ask, args=(client, edited, session))
+    upstream.script = [
+        Say([editing.start, lambda: asked.wait(30), "Early."]),
+        Say([asked.set, lambda: answered.wait(30), "Better."]),
+    ]
+    ask(client, [*history, user("two")], session)
+    answered.set()
+    editing.join(30)
+    assert transcript(served, session) == pairs([*edited, assistant("Better.")])
+    assert transcript(served, f"{session}~aside") == pairs([user("two"), assistant("Early.")])
+
+
 def test_an_answer_that_comes_after_its_question_was_edited_goes_aside(client, served, upstream):
     history, session = talk(client, upstream, [("one", "First.")], next(names))
 

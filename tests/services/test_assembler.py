@@ -103,6 +103,25 @@ async def test_a_prompt_as_of_a_message_knows_nothing_of_what_came_later(later: 
         assert "Goal: a bike" in text(made)
 
 
+@pytest.mark.parametrize("between", [1, 300])
+async def test_a_prompt_knows_nothing_of_what_is_hidden_from_it(between: int) -> None:
+    room = Room()
+    room.store.say("user", "my frame size is 56")
+    room.store.say("assistant", "noted")
+    hidden = []
+    for n in range(between):
+        hidden.append(room.store.say("user", f"the frame size is secret {n} ?"))
+        hidden.append(room.store.say("assistant", f"frame secret {n}\nTask state: keep the secret"))
+    room.store.say("user", "which frame size ?")
+    room.store.meta = Meta(task_state="keep the secret", goal="a bike")
+    room.store.summarise("- a secret", covers_upto=3)
+    for mode in Mode:
+        made = await room.prompt(hidden=frozenset(message.position for message in hidden), mode=mode)
+        assert "secret" not in text(made)
+        assert [*contents(made)[:2], contents(made)[-1]] == ["my frame size is 56", "noted", "which frame size ?"]
+        assert "Goal: a bike" in text(made)
+
+
 async def test_the_default_query_is_the_newest_user_message() -> None:
     room = Room()
     room.chat(10)

@@ -5,12 +5,12 @@
 (2) Only what follows the last message that the transcript knows is new. What is missing before it was trimmed by the client;
     what is missing here, or reads otherwise, was deleted or edited here. Neither is stored again.
 (3) A likeness by chance is no match: a lone message counts only where it joins on to what was matched before it.
-(4) A stored message may say which one it follows (`after`). What follows the last known message along these links, and is not in
-    the history, is what the client left behind; messages without a link are never among it.
+(4) A stored message may say which one it follows (`after`). What follows a message of the history along these links, and is not
+    in the history itself, is what the client left behind; messages without a link are never among it.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -47,11 +47,13 @@ LONGEST_NAME = 512
 @dataclass(frozen=True, slots=True)
 class Known:
     """How a history stands in a transcript: the stored message that its last known one is, how many of its messages are known
-    (the others are new), and the stored messages that it left behind, oldest first."""
+    (the others are new), and the stored messages that it left behind, oldest first: those after the last known one, and those
+    `beside` it, which follow an earlier one."""
 
     last: Message | None
     count: int
     left: tuple[Message, ...]
+    beside: tuple[Message, ...] = ()
 
     @property
     def only_answers_left(self) -> bool:
@@ -163,14 +165,24 @@ def after(message: Message) -> str | None:
     return link if isinstance(link, str) else None
 
 
-def left_behind(stored: Sequence[Message], last: Message) -> tuple[Message, ...]:
-    """What follows a stored message along the links; see (4)."""
-    ids, left = {last.id}, []
+def following(stored: Iterable[Message], ids: Iterable[str], *, but: Collection[str] = ()) -> tuple[Message, ...]:
+    """What follows any of some messages along the links, oldest first, without some others and what follows only those."""
+    found, left = set(ids), []
     for message in stored:
-        if message.position > last.position and after(message) in ids:
-            ids.add(message.id)
+        if after(message) in found and message.id not in but:
+            found.add(message.id)
             left.append(message)
     return tuple(left)
+
+
+def way_to(stored: Sequence[Message], last: Message) -> set[str]:
+    """The ids of a stored message and of those that it follows along the links."""
+    way = {last.id}
+    for message in reversed(stored):
+        link = after(message) if message.id in way else None
+        if link is not None:
+            way.add(link)
+    return way
 
 
 # --- the history in the transcript ----------------------------------------------------------------------------------
@@ -185,10 +197,12 @@ def known(stored: Sequence[Message], line: Sequence[Payload], *, whole: bool, ag
         return Known(None, 0, ())
     run = runs[-1]
     last, count = stored[run.stored + run.size - 1], run.line + run.size
-    left = left_behind(stored, last)
+    left = following(stored, [last.id])
     if len(line) == 1 and not whole and not repeats(stored, last, left, again):
         return Known(None, 0, ())
-    return Known(last, count, left)
+    way = way_to(stored, last)
+    here = {message.id for one in runs for message in stored[one.stored : one.stored + one.size]}
+    return Known(last, count, left, following(stored, way - {last.id}, but=way | here))
 
 
 def like(stored: Sequence[Message], line: Sequence[Payload], told: Sequence[str]) -> list[str]:

@@ -152,6 +152,24 @@ def test_messages_that_were_posted_without_links_are_never_left_behind():
     assert new_of(stored(*TALK, linked=False), [*TALK[:2], user("birds?")], whole=False) == (["birds?"], [])
 
 
+def test_what_follows_an_earlier_message_of_the_history_is_beside_it():
+    edited = message(user("dogs, rather?"), 6, {"after": "m2"})
+    kept = [*stored(*TALK), edited, message(assistant("They bark."), 7, {"after": "m6"})]
+    found = known(kept, [*TALK, user("birds?")], whole=False)
+    assert (found.left, [one.position for one in found.beside]) == ((), [6, 7])
+
+
+def test_what_the_history_tells_itself_is_never_beside_it():
+    other = message(user("dogs?"), 5, {"after": "m2"})
+    kept = [*stored(*TALK[:4]), other]
+    assert known(kept, [*TALK[:4], user("dogs?"), user("birds?")], whole=False).beside == ()
+
+
+def test_a_message_that_was_edited_here_is_not_beside_the_history():
+    kept = stored(*TALK[:2], user("edited through the API"), *TALK[3:])
+    assert known(kept, [*TALK, user("birds?")], whole=False).beside == ()
+
+
 def test_of_an_answer_that_was_cut_any_part_is_the_same():
     cut = message(assistant("Cats purr and"), 4, {"after": "m3", "cut": "client"})
     kept = [*stored(*TALK[:3]), cut]
