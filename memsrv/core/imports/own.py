@@ -3,7 +3,8 @@
     {"memsrv": 1, "session": "anna", "owner": null, "settings": {}, "meta": {}, "pins": [], "messages": 2}
     {"id": "m-1", "position": 1, "role": "user", "content": "Hello", "sent_at": "2026-03-01T09:30:00Z", "metadata": null}
 
-Messages are taken as they are: also empty ones, and nothing is added to their metadata.
+Messages are taken as they are: also empty ones, and nothing is added to their metadata. Where some were deleted while the export
+was written, a last line says so, for fewer follow than the state's line counts: {"deleted_meanwhile": 1}.
 """
 
 import json
@@ -21,6 +22,7 @@ from memsrv.model import Draft, Message, Meta, Pin, Session
 SOURCE = "memsrv"
 VERSION = 1
 META_FIELDS = ("system_prompt", "profile", "goal", "task_state")
+DELETED = "deleted_meanwhile"
 NEWER = "of a newer memsrv"
 BROKEN_OFF = "missing: the export was cut off"
 
@@ -48,7 +50,10 @@ class Lines:
         self._seen = 0
 
     def add(self, data: Any, place: str) -> None:
-        """One message."""
+        """One message, or the line that says how many are none any more."""
+        if isinstance(data, dict) and isinstance(gone := data.get(DELETED), int):
+            self._seen += gone
+            return
         self._seen += 1
         if self._is_newer or not isinstance(data, dict) or "role" not in data:
             self.gathering.skip(NEWER if self._is_newer else NOT_A_MESSAGE, place)
@@ -95,6 +100,11 @@ def message_line(message: Message) -> bytes:
     """A stored message as a line."""
     own = {"id": message.id, "position": message.position}
     return line(own | dict(message.payload) | {"sent_at": written(message.sent_at), "metadata": message.metadata})
+
+
+def deleted_line(count: int) -> bytes:
+    """The last line of an export in whose midst messages were deleted."""
+    return line({DELETED: count})
 
 
 def draft_line(draft: Draft) -> bytes:
