@@ -14,6 +14,7 @@ from memsrv.cli.options import folder_settings
 from memsrv.cli.remote import Refused, ask, path_of
 from memsrv.core.imports.drafts import Conversation, Imported, Skipped, State
 from memsrv.core.imports.own import draft_line, header_line
+from memsrv.errors import BadRequest
 from memsrv.model import SessionKey
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ class Folder:
         from memsrv.web.transfer import checked
 
         try:
-            state = checked(found.state)
-        except RequestValidationError as error:
-            problem = refusal(error.errors())
+            state = checked(found.state, self._runtime.providers)
+        except (RequestValidationError, BadRequest) as error:
+            problem = error if isinstance(error, BadRequest) else refusal(error.errors())
             raise Refused(f"{problem.message} {problem.hint}") from None
         key = SessionKey(self._tenant, session)
         return self._runner.run(self._runtime.importing.store(key, found.drafts, owner=owner, state=state))

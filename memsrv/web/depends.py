@@ -3,16 +3,17 @@
 Every dependency is `async`, though few wait for anything: one that is not costs each request a trip through a thread.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
+from memsrv.core.relay.providers import Provider, chosen
 from memsrv.model import Session, SessionKey
 from memsrv.web.edge import JsonRoute, name_of
 from memsrv.web.metrics import Metrics
-from memsrv.web.schemas import Failure
+from memsrv.web.schemas import Failure, SessionIn
 from memsrv.wiring import Runtime
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -57,6 +58,12 @@ async def runtime_of(request: Request) -> Runtime:
 async def key_of(request: Request, session: str) -> SessionKey:
     """The session that the path names, inside the tenant of the request's key."""
     return SessionKey(request.state.tenant, name_of(session))
+
+
+def refuse_unknown_provider(known: Mapping[str, Provider], settings: SessionIn) -> None:
+    """Raises BadRequest for settings that name a provider which this server does not have."""
+    if settings.summary and settings.summary.provider:
+        chosen(known, settings.summary.provider)
 
 
 async def id_of(id: str) -> str:

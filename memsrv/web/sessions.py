@@ -8,7 +8,6 @@ from fastapi import Query, Request
 
 from memsrv.core.merge import merged
 from memsrv.core.prompt.receipts import written
-from memsrv.core.relay.providers import chosen
 from memsrv.model import Meta, Mode, Pin, Session
 from memsrv.web.answers import (
     DeletedOut,
@@ -20,7 +19,20 @@ from memsrv.web.answers import (
     SessionsOut,
     SessionStateOut,
 )
-from memsrv.web.depends import CONFLICT, WRITING, DryRun, Found, Id, Key, Limit, Services, page, router_of, told
+from memsrv.web.depends import (
+    CONFLICT,
+    WRITING,
+    DryRun,
+    Found,
+    Id,
+    Key,
+    Limit,
+    Services,
+    page,
+    refuse_unknown_provider,
+    router_of,
+    told,
+)
 from memsrv.web.schemas import (
     MAX_NAME,
     MetaIn,
@@ -75,7 +87,7 @@ async def read_session(runtime: Services, session: Found) -> dict[str, Any]:
 @router.put("/context/{session}", responses=CONFLICT | told(SessionStateOut), dependencies=[WRITING])
 async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Make the session if it is new, and set its settings, whole."""
-    refuse_unknown_provider(runtime, body)
+    refuse_unknown_provider(runtime.providers, body)
     session = await runtime.sessions.save(
         key,
         lambda old: replace(old, owner=body.owner, settings=merged({}, body.settings())),
@@ -89,7 +101,7 @@ async def put_session(runtime: Services, key: Key, body: SessionIn) -> dict[str,
 @router.patch("/context/{session}", responses=CONFLICT | told(SessionStateOut), dependencies=[WRITING])
 async def patch_session(runtime: Services, key: Key, body: SessionIn) -> dict[str, Any]:
     """Change the given settings; null takes one back to its default."""
-    refuse_unknown_provider(runtime, body)
+    refuse_unknown_provider(runtime.providers, body)
 
     def change(old: Session) -> Session:
         owner = body.owner if "owner" in body.model_fields_set else old.owner
@@ -103,11 +115,6 @@ async def patch_session(runtime: Services, key: Key, body: SessionIn) -> dict[st
 def mode_in(runtime: Runtime) -> Callable[[Session], Mode]:
     """Tells the mode that holds in a session."""
     return lambda session: runtime.assembler.policy(session).mode
-
-
-def refuse_unknown_provider(runtime: Runtime, body: SessionIn) -> None:
-    if body.summary and body.summary.provider:
-        chosen(runtime.providers, body.summary.provider)
 
 
 @router.delete("/context/{session}", responses=told(ForgottenOut))

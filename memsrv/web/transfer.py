@@ -4,7 +4,7 @@ A body is looked through to its end before anything of it is stored: of one that
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -18,11 +18,12 @@ from memsrv.core.imports.formats import conversations
 from memsrv.core.imports.naming import session_of
 from memsrv.core.imports.report import Report
 from memsrv.core.imports.splitting import values
+from memsrv.core.relay.providers import Provider
 from memsrv.errors import BadExport, BadRequest
 from memsrv.model import SessionKey
 from memsrv.services.exporting import exported
 from memsrv.web.answers import ImportOut
-from memsrv.web.depends import CONFLICT, Counters, Found, Key, Services, router_of, told
+from memsrv.web.depends import CONFLICT, Counters, Found, Key, Services, refuse_unknown_provider, router_of, told
 from memsrv.web.metrics import Metrics
 from memsrv.web.schemas import MAX_NAME, Name, StateIn
 from memsrv.wiring import Runtime
@@ -41,7 +42,7 @@ async def import_session(
 ) -> dict[str, Any]:
     """Store the conversation of an export, or memsrv's own JSON Lines, in this session; messages that are there stay."""
     body = await request.body()
-    if await asyncio.to_thread(count_in, body, branches) > 1:
+    if await asyncio.to_thread(count_in, runtime, body, branches) > 1:
         raise BadRequest(
             "The export holds several conversations, and this route takes one.", "Send it to POST /import: each gets a session."
         )
@@ -59,7 +60,7 @@ async def import_conversations(
 ) -> dict[str, Any]:
     """Store every conversation of an export in a session of its own, named `source:id`; messages that are there stay."""
     body = await request.body()
-    await asyncio.to_thread(count_in, body, branches)
+    await asyncio.to_thread(count_in, runtime, body, branches)
     return await stored(runtime, metrics, request.state.tenant, body, owner=owner, branches=branches, prefix=prefix)
 
 
@@ -83,21 +84,22 @@ def read(body: bytes, branches: bool) -> Iterator[Conversation | Skipped]:
     return conversations(values(pieces), branches=branches)
 
 
-def count_in(body: bytes, branches: bool) -> int:
+def count_in(runtime: Runtime, body: bytes, branches: bool) -> int:
     """How many conversations can be read. Raises BadExport if none can, or not to the end, and RequestValidationError for a
     state that cannot be set."""
     found = set()
     for one in read(body, branches):
         if isinstance(one, Conversation):
             found.add((one.source, one.id))
-            checked(one.state)
+            checked(one.state, runtime.providers)
     if not found:
         raise BadExport("It holds no conversation of a format that memsrv reads.")
     return len(found)
 
 
-def checked(state: State | None) -> State | None:
-    """The state of an exported session, as its routes would take it; RequestValidationError if they would not."""
+def checked(state: State | None, known: Mapping[str, Provider]) -> State | None:
+    """The state of an exported session, as its routes would take it; RequestValidationError if they would not, BadRequest if it
+    names none of the providers that are known."""
     if state is None:
         return None
     given = {"owner": state.owner, "settings": state.settings, "meta": state.meta, "pins": state.pins}
@@ -105,6 +107,7 @@ def checked(state: State | None) -> State | None:
         sound = StateIn.model_validate(given)
     except ValidationError as error:
         raise RequestValidationError([problem | {"loc": ("body", *problem["loc"])} for problem in error.errors()]) from None
+    refuse_unknown_provider(known, sound.settings)
     return replace(
         state,
         settings=sound.settings.settings(),
@@ -131,7 +134,8 @@ async def stored(
             report.skip(one)
             continue
         name = session_of(one, session=session, prefix=prefix)
-        done = await runtime.importing.store(SessionKey(tenant, name), one.drafts, owner=owner, state=checked(one.state))
+        state = checked(one.state, runtime.providers)
+        done = await runtime.importing.store(SessionKey(tenant, name), one.drafts, owner=owner, state=state)
         metrics.stored(done.stored)
         report.add(name, one, done)
     return report.body()

@@ -98,6 +98,15 @@ async def test_a_state_that_cannot_be_set_is_refused_and_named(http):
     assert refused["message"].startswith("settings.mode:")
 
 
+async def test_settings_that_name_an_unknown_provider_are_refused_and_nothing_is_stored(http):
+    header = {"memsrv": 1, "session": "s", "settings": {"summary": {"provider": "elsewhere"}}}
+    body = f'{json.dumps(header)}\n{{"role": "user", "content": "hi"}}\n'.encode()
+    for path in ("/import", "/context/foreign/import"):
+        refused = await put_in(http, body, path, 422)
+        assert (refused["message"], "MEMSRV_PROVIDERS" in refused["hint"]) == ("There is no provider of this name.", True)
+    assert (await http.get("/context/foreign")).status_code == 404
+
+
 async def test_an_export_of_nothing_is_not_found(http):
     assert (await http.get("/context/nothing/export")).status_code == 404
 
