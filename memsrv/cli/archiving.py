@@ -23,7 +23,8 @@ def backup(file: File, data_dir: DataDir = None, as_json: AsJson = False) -> Non
     """Write a backup: the sessions and the keys. The server may run meanwhile."""
     from memsrv.wiring.folder import backed_up
 
-    told(backed_up(folder_settings(data_dir), file), "backed up", as_json=as_json)
+    ours = folder_settings(data_dir)
+    told(backed_up(ours, file), f"backed up from {ours.data_dir.resolve()}", ours.data_dir, as_json=as_json)
 
 
 def restore(
@@ -37,12 +38,14 @@ def restore(
 
     if not file.is_file():
         raise SettingsError("There is no such backup.", "Name the file that 'memsrv backup' wrote.")
-    told(restored(folder_settings(data_dir), file, force=force), "restored", as_json=as_json)
+    ours = folder_settings(data_dir)
+    told(restored(ours, file, force=force), f"restored into {ours.data_dir.resolve()}", ours.data_dir, as_json=as_json)
 
 
-def told(archive: "Archive", done: str, *, as_json: bool) -> None:
+def told(archive: "Archive", done: str, data_dir: Path, *, as_json: bool) -> None:
     held = archive.held
     if as_json:
-        print_json({"sessions": held.sessions, "messages": held.messages, "made_at": archive.made_at, "version": archive.version})
+        count = {"sessions": held.sessions, "messages": held.messages}
+        print_json(count | {"made_at": archive.made_at, "version": archive.version, "data_dir": str(data_dir.resolve())})
         return
     print(f"{done}: {held.sessions} sessions with {held.messages} messages, as of {archive.made_at}")

@@ -87,8 +87,8 @@ def verify(
         return body
 
     async def here(runtime: "Runtime") -> Body:
-        checks = await runtime.verifier.verify(fix=fix)
-        return {"good": all(not check.wrong for check in checks), "checks": [asdict(check) for check in checks]}
+        done = await runtime.verifier.verify(fix=fix)
+        return {"good": done.good, **asdict(done)}
 
     found = served_or_here(there, here, url, key, data_dir)
     if as_json:
@@ -99,6 +99,8 @@ def verify(
             sign = "no" if check["wrong"] else "ok"
             table.add_row(sign, check["name"].replace("_", " "), str(check["wrong"]), "mended" if check["mended"] else "")
         console().print(table)
+        if found["waiting"]:
+            print(f"{found['waiting']} messages wait for their vectors, which a running server makes")
     if any(check["wrong"] and not check["mended"] for check in found["checks"]):
         raise typer.Exit(1)
 

@@ -272,11 +272,12 @@ class SummaryDetail(Summary):
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """`made` says whether there was anything to summarise; `summary` is the newest one."""
+    """`made` says whether there was anything to summarise, `reason` why not; `summary` is the newest one."""
 
     session: str
     made: bool
     summary: Summary | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,15 +138,21 @@ class Compaction:
 
     # --- on request -------------------------------------------------------------------------------------------------
 
-    async def compact(self, key: SessionKey, *, keep: int | None = None) -> Snapshot | None:
+    async def compact(self, key: SessionKey, *, keep: int | None = None) -> tuple[Snapshot | None, str]:
         """Summarise all but the newest `keep` messages (the session's own number if None); the newest snapshot that this
-        made, None if there was nothing to do. Raises SessionNotFound, SummarizerDown and SummaryConflict."""
+        made, or None and why there was nothing to do. Raises SessionNotFound, SummarizerDown and SummaryConflict."""
+        why = ""
 
         def choose(ground: Ground, policy: Policy, sizes: Sizes) -> Plan | None:
-            return compacting.asked(ground, policy.window_keep if keep is None else keep)
+            nonlocal why
+            stay = policy.window_keep if keep is None else keep
+            plan = compacting.asked(ground, stay)
+            why = "" if plan else compacting.why_nothing(ground, stay)
+            return plan
 
         async with self._lock(key):
-            return await self._cover_all(key, choose)
+            made = await self._cover_all(key, choose)
+        return made, "" if made else why
 
     async def leave(self, key: SessionKey, after: Policy) -> Snapshot | None:
         """Summarise what would leave the prompt under another policy; as `compact`."""

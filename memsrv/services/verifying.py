@@ -33,6 +33,19 @@ class Check:
     mended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was looked for; `waiting` messages and passages have no vectors yet, of which nothing can be said."""
+
+    checks: tuple[Check, ...]
+    waiting: int
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not any(check.wrong for check in self.checks)
+
+
 class Verifier:
     """One verification or purge at a time; `fix` mends what is found."""
 
@@ -53,7 +66,7 @@ class Verifier:
         self._indexer, self._analyzer = indexer, analyzer
         self._one = asyncio.Lock()
 
-    async def verify(self, *, fix: bool = False) -> list[Check]:
+    async def verify(self, *, fix: bool = False) -> Verified:
         """Look at everything; takes about as long as reading it all once. Raises NotHere if another process leads."""
         if not self._lead.held:
             raise NotHere(
@@ -66,9 +79,11 @@ class Verifier:
             found |= await self._messages(fix=fix)
             async with self._indexer.still():
                 found |= await self._vectors(fix=fix)
+                waiting, _ = await self._queue.backlog()
             if fix:
                 self._indexer.notify(uncut=True)
-            return [Check(name, wrong, fix and wrong > 0 and name not in NOT_MENDED) for name, wrong in found.items()]
+            checks = (Check(name, wrong, fix and wrong > 0 and name not in NOT_MENDED) for name, wrong in found.items())
+            return Verified(tuple(checks), waiting)
 
     async def purge(self) -> None:
         """Take every trace of what was deleted out of the store's files, however large, and of removed generations out of the

@@ -224,6 +224,7 @@ class SummaryDetailOut(SummaryOut):
 class CompactedOut(BaseModel):
     session: str
     made: bool = Field(description="Whether there was anything to summarise.")
+    reason: str | None = Field(description="Why there was not.")
     summary: SummaryOut | None = Field(description="The newest summary.")
 
 
@@ -328,6 +329,7 @@ class CheckOut(BaseModel):
 
 class VerifiedOut(BaseModel):
     good: bool
+    waiting: int = Field(description="Messages and passages of summaries that wait for their vectors; they are not checked.")
     checks: list[CheckOut]
 
 

@@ -64,11 +64,16 @@ async def base_of(runtime: Runtime, session_number: int, snapshot: Snapshot) -> 
 
 @router.post("/context/{session}/compact", responses=CONFLICT | told(CompactedOut), dependencies=[SUMMARISING])
 async def compact(runtime: Services, key: Key, body: CompactIn | None = None) -> dict[str, Any]:
-    """Summarise now all but the newest messages; `made` says whether there was anything to do."""
-    made = await runtime.compaction.compact(key, keep=body.keep if body else None)
+    """Summarise now all but the newest messages; `made` says whether there was anything to do, `reason` why not."""
+    made, why = await runtime.compaction.compact(key, keep=body.keep if body else None)
     session = await runtime.sessions.find(key)
     newest = made or await runtime.snapshots.latest(session.number)
-    return {"session": key.name, "made": made is not None, "summary": snapshot_out(newest) if newest else None}
+    return {
+        "session": key.name,
+        "made": made is not None,
+        "reason": why or None,
+        "summary": snapshot_out(newest) if newest else None,
+    }
 
 
 @router.post("/context/{session}/summaries/{version}/restore", responses=CONFLICT | told(SummaryOut), dependencies=[SUMMARISING])

@@ -35,8 +35,8 @@ async def verify(
     runtime: Services, fix: Annotated[bool, Query(description="Mend what can be made anew from the transcript.")] = False
 ) -> dict[str, Any]:
     """Check transcript, chunks, vectors, summaries and receipts against each other; answers when all was looked at."""
-    checks = await runtime.verifier.verify(fix=fix)
-    return {"good": all(not check.wrong for check in checks), "checks": [asdict(check) for check in checks]}
+    found = await runtime.verifier.verify(fix=fix)
+    return {"good": found.good, **asdict(found)}
 
 
 @router.post("/purge", responses=told(PurgedOut) | NOT_HERE)

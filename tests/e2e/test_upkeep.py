@@ -32,7 +32,8 @@ def test_a_running_server_is_rebuilt_verified_backed_up_and_comes_back_from_it(s
     server.kill()
     (tmp_path / "data" / "memsrv.sqlite3").write_bytes(b"")
     assert memsrv("restore", str(tmp_path / "b.zip"), "--data-dir", str(tmp_path / "data")).returncode == 2
-    assert memsrv("restore", str(tmp_path / "b.zip"), "--force", "--data-dir", str(tmp_path / "data")).returncode == 0
+    restored = memsrv("restore", str(tmp_path / "b.zip"), "--force", "--data-dir", str(tmp_path / "data"))
+    assert (restored.returncode, f"restored into {tmp_path / 'data'}: " in restored.stdout) == (0, True)
     again = serve()
     assert content(again) == before
     for _ in range(600):
@@ -42,6 +43,15 @@ def test_a_running_server_is_rebuilt_verified_backed_up_and_comes_back_from_it(s
     hits = again.http.get("/context/s/recall", params={"query": "when does ferry 7 leave?", "k": 3}).json()
     assert hits["degraded"] == []
     assert hits["recall"][0]["score"] is not None
+
+
+def test_a_folder_whose_vectors_are_not_made_yet_says_how_many_wait(serve, tmp_path):
+    silent = {"MEMSRV_EMBEDDER": "openai", "MEMSRV_EMBEDDER_URL": "http://127.0.0.1:9/v1", "MEMSRV_EMBEDDER_MODEL": "none"}
+    server = serve(MEMSRV_SUMMARY_ENABLED="false", **silent)
+    server.http.post("/context/s/messages", json={"messages": TALK})
+    told = server.http.post("/verify").json()
+    assert (told["good"], told["waiting"]) == (True, 20)
+    assert "20 messages wait for their vectors" in memsrv("verify", "--url", server.address).stdout
 
 
 def test_a_stopped_folder_is_verified_mended_rebuilt_and_purged(serve, tmp_path):

@@ -159,6 +159,16 @@ def asked(ground: Ground, keep: int, reason: Trigger = Trigger.ASKED) -> Plan | 
     return by_messages(ground, keep, most=keep, reason=reason)
 
 
+def why_nothing(ground: Ground, keep: int) -> str:
+    """Why nothing leaves, where it was asked for."""
+    if not ground.messages:
+        return "There is no message that the summary does not cover."
+    held = sum(turn.size for turn in ground.turns)
+    if held <= keep:
+        return f"The summary does not cover {held} of the messages, and up to {keep} stay."
+    return "What the summary does not cover is one turn, which is not cut while it may go on; keep 0 covers that too."
+
+
 def switching(ground: Ground, after: Policy, sizes: Sizes) -> Plan | None:
     """What leaves the prompt when its mode changes to that of `after`."""
     if not after.summary.enabled or after.mode is Mode.FULL:
