@@ -15,7 +15,7 @@ import typer
 
 from memsrv.cli.asking import row_of
 from memsrv.cli.options import Key, Url, harmless
-from memsrv.cli.remote import Refused, ask, path_of, server
+from memsrv.cli.remote import Refused, ask, path_of, server, told
 from memsrv.core.prompt.sending import plain_text
 from memsrv.core.relay.streaming import Events, read
 from memsrv.errors import CannotStart
@@ -228,10 +228,10 @@ def finished(chunk: Any) -> bool:
 
 def reason(body: Any, status: int) -> str:
     """Why there is no answer: memsrv's words and hint, or the upstream's."""
-    told = body if isinstance(body, Mapping) else {}
-    if told.get("hint"):
-        return f"{told.get('message')} {told['hint']}"
-    error = told.get("error")
+    answer = body if isinstance(body, Mapping) else {}
+    if answer.get("hint"):
+        return told(answer)
+    error = answer.get("error")
     said = error.get("message") if isinstance(error, Mapping) else error
     return f"The upstream refuses ({status}): {said or 'it does not say why'}"
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from memsrv.cli.options import Key, Url
-from memsrv.cli.remote import Refused, place
+from memsrv.cli.remote import Refused, place, told
 from memsrv.errors import CannotStart, SettingsError
 
 
@@ -40,4 +40,4 @@ def mcp(
     except client.Unreachable as error:
         raise CannotStart(error.message, "Start it with 'memsrv serve', or name another one with --url.") from None
     except client.Refused as error:
-        raise Refused(str(error)) from None
+        raise Refused(told({"code": error.code, "message": error.message, "hint": error.hint})) from None

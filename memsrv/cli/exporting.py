@@ -10,7 +10,7 @@ import httpx
 import typer
 
 from memsrv.cli.options import Key, Url
-from memsrv.cli.remote import Refused, ask, path_of, server
+from memsrv.cli.remote import Refused, ask, path_of, server, told
 from memsrv.errors import CannotStart, SettingsError
 
 PAGE = 1000
@@ -59,8 +59,7 @@ def copy(http: httpx.Client, name: str, file: BinaryIO) -> None:
         with http.stream("GET", f"{path_of(name)}/export") as answer:
             if not answer.is_success:
                 answer.read()
-                body = answer.json()
-                raise Refused(f"{body['message']} {body['hint']}", answer.status_code)
+                raise Refused(told(answer.json()), answer.status_code)
             for piece in answer.iter_bytes():
                 file.write(piece)
     except (httpx.HTTPError, ValueError):

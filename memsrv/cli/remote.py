@@ -17,6 +17,19 @@ WAIT_S = 30.0
 
 Body = Mapping[str, Any]
 
+HINTS = {
+    "invalid_request": "Mend what the message names; --help tells the options.",
+    "model_not_found": "Name another one with --model; with several upstreams that is provider/model.",
+    "not_found": "Check the address that --url names; an older memsrv may be running there.",
+    "rate_limited": "Wait a minute, then try again; MEMSRV_RATE_PER_MINUTE is the limit.",
+    "session_not_found": "'memsrv sessions' lists those that are there.",
+    "store_unavailable": "Try again in a moment; the server's log says what is wrong.",
+    "too_many_waiting": "Wait a moment, then try again.",
+    "unauthorized": "Give a key of this server with --key, or in MEMSRV_KEYS; 'memsrv keys create' makes one.",
+    "unknown_field": "An older memsrv may be running at the address that --url names.",
+}
+"""What to do about a refusal on the command line, where the server's hint speaks of routes and headers."""
+
 
 class Refused(Exception):
     """The server's answer is no. `wait_s` is how long it asks to wait before the next try, 0 if that is no use."""
@@ -69,9 +82,14 @@ def ask(http: httpx.Client, path: str, *, method: str = "GET", **options: Any) -
             f"No memsrv answers at {http.base_url}.", "Start it with 'memsrv serve', or name another one with --url."
         ) from None
     if not answer.is_success:
-        text = f"{body.get('message', 'The server refuses.')} {body.get('hint', '')}" if body else "The server refuses."
-        raise Refused(text, answer.status_code, seconds(answer.headers.get("retry-after", "")))
+        raise Refused(told(body or {}), answer.status_code, seconds(answer.headers.get("retry-after", "")))
     return body
+
+
+def told(refusal: Body) -> str:
+    """A refusal in words, with what to do about it."""
+    hint = HINTS.get(refusal.get("code", ""), refusal.get("hint", ""))
+    return f"{refusal.get('message', 'The server refuses.')} {hint}".strip()
 
 
 def seconds(written: str) -> float:

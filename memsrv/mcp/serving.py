@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from memsrv import __version__
 from memsrv.client import AsyncMemory, Refused
-from memsrv.mcp import resources
+from memsrv.mcp import hints, resources
 from memsrv.mcp.resources import RESOURCES
 from memsrv.mcp.tools import TOOLS, Tool, written
 
@@ -64,7 +64,7 @@ class Desk:
         try:
             answer = await TOOLS[params.name].call(visit.memory.session, visit.session, params.arguments or {})
         except Refused as refused:
-            return types.CallToolResult(content=[text(f"{refused.message} {refused.hint}".strip())], is_error=True)
+            return types.CallToolResult(content=[text(hints.told(refused))], is_error=True)
         return types.CallToolResult(content=[text(written(answer))], structured_content=answer)
 
     async def list_resources(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -96,7 +96,7 @@ class Desk:
             mime_type, content = await resources.read(visit.memory.session, visit.session, params.uri)
         except Refused as refused:
             code = types.INVALID_PARAMS if refused.status in (0, 404, 422) else types.INTERNAL_ERROR
-            raise MCPError(code=code, message=str(refused), data={"uri": params.uri}) from None
+            raise MCPError(code=code, message=hints.told(refused), data={"uri": params.uri}) from None
         found = types.TextResourceContents(uri=params.uri, text=content, mime_type=mime_type)
         return types.ReadResourceResult(contents=[found])
 

@@ -1,7 +1,7 @@
 """The tools, in one table for both transports.
 
 (1) What was stored is answered as JSON, as data: it cannot pose as a word of the tool. (2) What cannot be undone is done only
-with `confirm`, and without it says what would go. (3) Every refusal is the server's own, with its hint.
+with `confirm`, and without it says what would go. (3) Every refusal is the server's own; its hint speaks of tools (see `hints`).
 """
 
 import json

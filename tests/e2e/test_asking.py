@@ -43,6 +43,19 @@ def test_a_refusal_is_one_line_and_exit_status_1(told):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_hint_speaks_of_commands_and_options(told, serve):
+    assert told("ask", "nobody", "x").stderr.endswith("'memsrv sessions' lists those that are there.\n")
+    assert told("export", "nobody").stderr.endswith("'memsrv sessions' lists those that are there.\n")
+
+
+def test_without_its_key_a_command_is_told_the_option_that_gives_one(serve):
+    server = serve(MEMSRV_KEYS="home=a-key-of-sixteen-and-more")
+    for words in (("sessions",), ("ask", "anna", "x"), ("export", "anna"), ("mcp",)):
+        done = memsrv(*words, "--url", server.address)
+        assert (done.returncode, "--key" in done.stderr) == (1, True)
+        assert "Authorization" not in done.stderr
+
+
 def test_without_a_server_the_hint_says_how_to_start_one():
     done = memsrv("sessions", "--url", "http://127.0.0.1:9")
     assert done.returncode == 3

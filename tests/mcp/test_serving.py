@@ -68,14 +68,14 @@ async def test_a_session_of_its_own_is_a_fence(connect, request):
 
 async def test_pins_come_and_go(connect_http, request):
     async with connect_http(request.node.name) as client:
-        assert "begins with its first message" in refused(await client.call_tool("pin", {"text": "No flights."}))
+        assert "begins with its first remember" in refused(await client.call_tool("pin", {"text": "No flights."}))
         told(await client.call_tool("remember", {"text": "hello"}))
         pin = told(await client.call_tool("pin", {"text": "No flights.", "kind": "constraint"}))
         assert told(await client.call_tool("list_pins", {}))["pins"] == [pin]
         assert "No flights." in told(await client.call_tool("get_prompt", {}))["text"]
         told(await client.call_tool("unpin", {"id": pin["id"]}))
         assert told(await client.call_tool("list_pins", {}))["pins"] == []
-        assert "no pin" in refused(await client.call_tool("unpin", {"id": pin["id"]}))
+        assert refused(await client.call_tool("unpin", {"id": pin["id"]})).endswith("Look the id up with list_pins.")
 
 
 async def test_nothing_is_forgotten_without_confirmation(connect_http, request):
@@ -105,6 +105,17 @@ async def test_the_same_id_is_stored_once(connect_http, request):
         first, again = [told(await client.call_tool("remember", {"text": "yes", "id": "m1"})) for _ in range(2)]
         assert (first["messages"][0]["created"], again["messages"][0]["created"]) == (True, False)
         assert "other content" in refused(await client.call_tool("remember", {"text": "no", "id": "m1"}))
+
+
+async def test_a_hint_speaks_of_tools_and_of_no_route(connect_http, request):
+    async with connect_http(request.node.name) as client:
+        told(await client.call_tool("remember", {"text": "hello", "id": "m1"}))
+        refusals = [
+            refused(await client.call_tool("remember", {"text": "no", "id": "m1"})),
+            refused(await client.call_tool("forget_message", {"id": "m2", "confirm": True})),
+            refused(await client.call_tool("unpin", {"id": "p1"})),
+        ]
+    assert not any(word in text for text in refusals for word in ("/context", "/docs", "GET", "PATCH", "header"))
 
 
 async def test_summaries_are_resources(connect, memory, request):
