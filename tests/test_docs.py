@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from memsrv.cli import app
-from memsrv.client.blocking import Session, Verb, Walk
+from memsrv.client.methods import Methods, Verb, Walk
 from memsrv.mcp.resources import RESOURCES
 from memsrv.mcp.tools import TOOLS
 from memsrv.settings import Settings, variable
@@ -92,7 +92,7 @@ def test_every_tool_and_resource_is_told():
 
 def test_every_call_of_a_session_is_told():
     told = set(re.findall(r"`(\w+)\(", text_of("docs/client.md").split("## A session's calls")[1].split("\n## ")[0]))
-    assert {name for name, verb in vars(Session).items() if isinstance(verb, Verb | Walk)} <= told
+    assert {name for name, verb in vars(Methods).items() if isinstance(verb, Verb | Walk)} <= told
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/mcp.md"])

@@ -1,17 +1,16 @@
 """The client for programs that wait for each answer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Self, TypeVar
 
 import httpx
 
 from memsrv.client import calls, wire
 from memsrv.client.calls import Call
-from memsrv.client.methods import Method
+from memsrv.client.methods import Methods
 from memsrv.client.shapes import Listed, Page
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -80,59 +79,9 @@ class Memory:
         self.close()
 
 
-class Verb(Method[P, Call[T]]):
-    """A call as a method of a session."""
-
-    @overload
-    def __get__(self, at: None, owner: type) -> Callable[Concatenate[str, P], Call[T]]: ...
-    @overload
-    def __get__(self, at: "Session", owner: type) -> Callable[P, T]: ...
-    def __get__(self, at: "Session | None", owner: type) -> Any:
-        return self.make if at is None else self.bound(at.name, at.memory.send)
-
-
-class Walk(Method[P, Call[Page[T]]]):
-    """A call for a page as a method of a session that walks over all pages."""
-
-    @overload
-    def __get__(self, at: None, owner: type) -> Callable[Concatenate[str, P], Call[Page[T]]]: ...
-    @overload
-    def __get__(self, at: "Session", owner: type) -> Callable[P, Iterator[T]]: ...
-    def __get__(self, at: "Session | None", owner: type) -> Any:
-        return self.make if at is None else self.bound(at.name, at.memory.walk)
-
-
-class Session:
+class Session(Methods):
     """One session. What each method takes and gives is written in `memsrv.client.calls`."""
 
     def __init__(self, memory: Memory, name: str):
         self.memory = memory
         self.name = name
-
-    add = Verb(calls.add)
-    messages = Walk(calls.messages)
-    message = Verb(calls.message)
-    edit = Verb(calls.edit)
-    delete = Verb(calls.delete)
-    prompt = Verb(calls.prompt)
-    recall = Verb(calls.recall)
-    receipts = Verb(calls.receipts)
-    usage = Verb(calls.usage)
-    state = Verb(calls.state)
-    put_settings = Verb(calls.put_settings)
-    patch_settings = Verb(calls.patch_settings)
-    meta = Verb(calls.meta)
-    put_meta = Verb(calls.put_meta)
-    patch_meta = Verb(calls.patch_meta)
-    pins = Verb(calls.pins)
-    pin = Verb(calls.pin)
-    unpin = Verb(calls.unpin)
-    suggested_pins = Verb(calls.suggested_pins)
-    summaries = Walk(calls.summaries)
-    summary = Verb(calls.summary)
-    restore = Verb(calls.restore)
-    compact = Verb(calls.compact)
-    mode = Verb(calls.mode)
-    switch_mode = Verb(calls.switch_mode)
-    handoff = Verb(calls.handoff)
-    forget = Verb(calls.forget)
