@@ -6,6 +6,7 @@ What is measured goes to standard output; progress, and why a floor does not hol
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
@@ -21,11 +22,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from memsrv.core.relay.providers import Provider
 from memsrv.core.summary.scoring import Dialogue, Outcome, Score, Totals, grouped, totals
 from memsrv.core.summary.summary import Count
 from memsrv.errors import SettingsError
-from memsrv.services.evaluation import Summarize, evaluated, newest
-from memsrv.settings import Settings, load
+from memsrv.services.evaluation import Failing, Summarize, evaluated, newest
+from memsrv.settings import Settings, endpoints, load
 
 Measure = Callable[[Totals], float]
 
@@ -55,7 +57,7 @@ AT_MOST: Mapping[str, Measure] = {
 def summary(
     summarizer: Annotated[
         str,
-        typer.Option(help="built-in; words: the same without vectors; newest: the last sentences, to compare with."),
+        typer.Option(help="built-in, a provider of MEMSRV_PROVIDERS, or newest: the last sentences, to compare with."),
     ] = "built-in",
     max_tokens: Annotated[int, typer.Option(min=20, help="Tokens that a summary may have.")] = 200,
     folds: Annotated[int, typer.Option(min=1, help="Compactions that each dialogue is summarised in.")] = 1,
@@ -68,11 +70,14 @@ def summary(
 
     Tells decisions, exclusions, contradictions, density, compression.
     """
-    bounds, opened = bounds_of(floor), chosen(summarizer)
+    settings = load()
+    bounds, opened = bounds_of(floor), chosen(summarizer, settings)
     talks = dialogues_in(dialogues or shipped_dialogues())
-    scores = asyncio.run(run(opened, talks, max_tokens=max_tokens, folds=folds))
+    scores, failures = asyncio.run(run(opened, talks, settings, max_tokens=max_tokens, folds=folds))
+    for why, times in Counter(failures).items():
+        print(f"memsrv: no summary of {times} parts: {why}", file=sys.stderr)
     if as_json:
-        made = {"summarizer": summarizer, "max_tokens": max_tokens, "folds": folds}
+        made = {"summarizer": summarizer, "max_tokens": max_tokens, "folds": folds, "failures": len(failures)}
         print(json.dumps(made | report(scores), ensure_ascii=False, indent=1))
     else:
         show(scores, misses=misses)
@@ -141,25 +146,46 @@ async def last_sentences(settings: Settings, count: Count) -> AsyncIterator[Summ
     yield newest(count)
 
 
+@asynccontextmanager
+async def model_of(provider: Provider, settings: Settings, count: Count) -> AsyncIterator[Summarize]:
+    """A provider's model, asked as the settings say; what it writes is scored as it is, before any guard."""
+    from memsrv.adapters.chat_openai import OpenAIChat
+    from memsrv.adapters.summarizer_chat import ChatSummarizer
+    from memsrv.wiring.usual import summary_options
+
+    chat = OpenAIChat(provider)
+    try:
+        defaults = summary_options(settings) | {"provider": provider.name}
+        yield ChatSummarizer({provider.name: chat}, count=count, defaults=defaults).summarise
+    finally:
+        await chat.close()
+
+
 Opened = Callable[[Settings, Count], AbstractAsyncContextManager[Summarize]]
 SUMMARIZERS: Mapping[str, Opened] = {"built-in": builtin, "newest": last_sentences}
 
 
-def chosen(name: str) -> Opened:
+def chosen(name: str, settings: Settings) -> Opened:
     """The summarizer of this name; SettingsError if there is none."""
-    if name not in SUMMARIZERS:
-        raise SettingsError(f"There is no summarizer '{name}'.", f"--summarizer knows {', '.join(SUMMARIZERS)}.")
-    return SUMMARIZERS[name]
+    if name in SUMMARIZERS:
+        return SUMMARIZERS[name]
+    known = endpoints(settings)
+    if name not in known:
+        raise SettingsError(f"There is no summarizer '{name}'.", f"--summarizer knows {', '.join([*SUMMARIZERS, *known])}.")
+    return partial(model_of, known[name])
 
 
-async def run(opened: Opened, talks: Sequence[Dialogue], *, max_tokens: int, folds: int) -> list[Score]:
-    """Every dialogue summarised and scored, with progress."""
+async def run(
+    opened: Opened, talks: Sequence[Dialogue], settings: Settings, *, max_tokens: int, folds: int
+) -> tuple[list[Score], list[str]]:
+    """Every dialogue summarised and scored, with progress; and why some part was not summarised, if any was not."""
     from memsrv.wiring.vendors import token_counter
 
-    settings = load()
     count = partial(token_counter(settings).count, model=None)
     async with opened(settings, count) as summarize:
-        return await watched(evaluated(talks, summarize, max_tokens=max_tokens, folds=folds, count=count), len(talks))
+        tried = Failing(summarize)
+        scores = evaluated(talks, tried, max_tokens=max_tokens, folds=folds, count=count)
+        return await watched(scores, len(talks)), tried.failures
 
 
 async def watched(scores: AsyncIterator[Score], expected: int) -> list[Score]:

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
@@ -12,6 +13,7 @@ import regex
 
 from memsrv.core.summary.scoring import SENTENCE_END, Dialogue, Score, scored
 from memsrv.core.summary.summary import Count, Heading, Language, Line, Source, Summary, Task, rendered
+from memsrv.errors import SummarizerDown
 
 Summarize = Callable[[Task], Awaitable[Summary]]
 """What writes a summary: the built-in summarizer, one with a model behind it, any other."""
@@ -68,6 +70,22 @@ def written_in(dialogue: Dialogue) -> Language:
         return Language(dialogue.language)
     text = " ".join(message.content for message in dialogue.messages)
     return Language.CHINESE if len(HAN.findall(text)) > 2 * len(LATIN_WORD.findall(text)) else Language.ENGLISH
+
+
+@dataclass
+class Failing:
+    """A summarizer that may be down, or not up to it: then the summary before stands. `failures` tells why, time by time."""
+
+    summarize: Summarize
+    failures: list[str] = field(default_factory=list)
+
+    async def __call__(self, task: Task) -> Summary:
+        """See `Summarize`."""
+        try:
+            return await self.summarize(task)
+        except SummarizerDown as error:
+            self.failures.append(error.message)
+            return task.previous or Summary(language=task.language)
 
 
 def newest(count: Count) -> Summarize:

@@ -8,6 +8,8 @@ from memsrv.core.summary.scoring import Dialogue, Expectation, Utterance, scored
 from memsrv.core.summary.summary import Heading, Line, Summary
 from memsrv.errors import SettingsError
 from memsrv.evaluate.summary import below, bounds_of, chosen, dialogues_in, missed, report
+from memsrv.settings import Settings
+from tests.adapters.chat_server import ChatServer
 from tests.command import memsrv
 
 TALK = {
@@ -33,8 +35,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def measured(folder, *words):
-    return memsrv("eval", "summary", "--summarizer", "newest", "--dialogues", folder, *words)
+def measured(folder, *words, **settings):
+    return memsrv("eval", "summary", "--summarizer", "newest", "--dialogues", folder, *words, **settings)
 
 
 def made(*lines: str):
@@ -111,7 +113,19 @@ def test_a_file_that_is_off_its_shape_is_refused_with_name_and_place(folder, cha
 
 def test_a_summarizer_that_is_not_known_is_refused():
     with pytest.raises(SettingsError, match="no summarizer 'perfect'"):
-        chosen("perfect")
+        chosen("perfect", Settings())
+
+
+def test_a_provider_s_model_is_scored_by_the_provider_s_name_and_what_it_could_not_do_is_told(folder):
+    (folder / "02-more-tea.json").write_text(json.dumps(TALK | {"id": "02-more-tea"}))
+    server = ChatServer()
+    server.script, server.otherwise = ["Decided:\n- tea for all [#3]"], "I would rather not."
+    ours = json.dumps({"ours": {"base_url": server.url}})
+    done = measured(folder, "--summarizer", "ours", "--json", MEMSRV_PROVIDERS=ours, MEMSRV_SUMMARY_MODEL="m7")
+    server.close()
+    told = json.loads(done.stdout)
+    assert (told["failures"], [one["summary"] for one in told["dialogues"]]) == (1, ["Decided:\n- tea for all", ""])
+    assert "no summary of 1 parts: The model 'm7' of 'ours' answered twice" in done.stderr
 
 
 def test_a_floor_is_numbers_by_name():
