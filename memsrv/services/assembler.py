@@ -253,8 +253,8 @@ class Assembler:
     async def _back_from(
         self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes, covered_upto: int
     ) -> list[Message]:
-        """The newest messages in order, hidden ones too, as many as can be shown and up to the newest user message, if `LOOK_BACK`
-        holds it."""
+        """The newest messages in order, hidden ones too, as many as can be shown and up to the newest user message, if
+        `LOOK_BACK` holds it."""
         limit = least_read(policy, request)
         most = max(LOOK_BACK, limit)
         endless = policy.mode is Mode.FULL or policy.compacts

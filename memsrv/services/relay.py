@@ -2,7 +2,7 @@
 
 (1) What the client said is on disk before the upstream is asked, and the answer before the client sees its end. (2) An answer
 that breaks off is stored as far as it came, marked as cut. (3) Storing and counting never cost the client an answer that is
-there. (4) Nothing waits for the index.
+there. (4) Nothing waits for the index. (5) A task about a talk is no part of one: it goes on as it came, and nothing is stored.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from memsrv.core.prompt.sizes import Sizes
 from memsrv.core.relay.relaying import budget_of, chosen, listed, passed_on, tools_text
 from memsrv.core.relay.streaming import Gathered
 from memsrv.errors import Busy, MemsrvError, NoUpstream, StoreDown, UpstreamDown
-from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest, Session
+from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest
 from memsrv.ports import Reply, TokenCounter, Upstream
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
@@ -31,12 +31,12 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Exchange:
-    """One request on its way. `began`: when, by the monotonic clock; `asked_s`: how long it took until the upstream was asked;
-    `outcome` tells how it ended."""
+    """One request on its way; a task has no `place` and no `prompt`. `began`: when, by the monotonic clock; `asked_s`: how long
+    it took until the upstream was asked; `outcome` tells how it ended."""
 
     upstream: Upstream
-    place: Place
-    prompt: Prompt
+    place: Place | None
+    prompt: Prompt | None
     body: Mapping[str, Any]
     tools_tokens: int
     began: float
@@ -45,10 +45,6 @@ class Exchange:
     outcome: str = ""
     answers: int = 0
     keeping: asyncio.Task[None] | None = None
-
-    @property
-    def session(self) -> Session:
-        return self.place.session
 
 
 class Relay:
@@ -78,9 +74,7 @@ class Relay:
 
     async def _prepare(self, telling: Telling, body: Mapping[str, Any], mode: Mode | None) -> Exchange:
         began = time.monotonic()
-        name, model = chosen(body.get("model"), self._upstreams, self._default)
-        upstream = self._upstreams[name]
-        model = model or upstream.model
+        upstream, model = self._asked(body)
         place = await self._lines.place(telling)
         tools_tokens = await self._counted(tools_text(body), model)
         asked = PromptRequest(
@@ -96,6 +90,17 @@ class Relay:
             asked = replace(asked, budget_tokens=budget_of(policy, body, tools_tokens))
         prompt = await self._assembler.prompt(place.key, asked)
         return Exchange(upstream, place, prompt, passed_on(body, prompt.messages, model), tools_tokens, began)
+
+    def task(self, body: Mapping[str, Any]) -> Exchange:
+        """A request that goes on as it came. Raises NoUpstream and ModelNotFound."""
+        upstream, model = self._asked(body)
+        return Exchange(upstream, None, None, passed_on(body, body["messages"], model), 0, time.monotonic())
+
+    def _asked(self, body: Mapping[str, Any]) -> tuple[Upstream, str]:
+        """The upstream that a request asks, and the model there."""
+        name, model = chosen(body.get("model"), self._upstreams, self._default)
+        upstream = self._upstreams[name]
+        return upstream, model or upstream.model
 
     async def _counted(self, text: str, model: str) -> int:
         """Tokens of a text that may be long."""
@@ -120,21 +125,22 @@ class Relay:
         if exchange.keeping is None and not exchange.outcome:
             cut = cut or ("" if exchange.gathered.complete else "upstream")
             exchange.outcome = f"cut by {cut}" if cut else "whole"
-            exchange.keeping = asyncio.create_task(self._keep(exchange, cut))
+            if exchange.place and exchange.prompt:
+                exchange.keeping = asyncio.create_task(self._keep(exchange, exchange.place, exchange.prompt, cut))
         if exchange.keeping is not None:
             await asyncio.shield(exchange.keeping)
 
-    async def _keep(self, exchange: Exchange, cut: str) -> None:
+    async def _keep(self, exchange: Exchange, place: Place, prompt: Prompt, cut: str) -> None:
         gathered = exchange.gathered
         try:
             if (message := gathered.message) is not None:
-                await self._stored(exchange.place, message, cut)
+                await self._stored(place, message, cut)
                 exchange.answers = 1
             if gathered.prompt_tokens > exchange.tools_tokens:
                 counted = gathered.prompt_tokens - exchange.tools_tokens
-                await self._calibrator.report(exchange.session, counted, receipt=exchange.prompt.receipt.id)
+                await self._calibrator.report(place.session, counted, receipt=prompt.receipt.id)
         except MemsrvError as error:
-            log.error("answer_not_kept", code=error.code, session=exchange.session.number)
+            log.error("answer_not_kept", code=error.code, session=place.session.number)
 
     async def _stored(self, place: Place, message: Payload, cut: str) -> None:
         """Store an answer; a store that is busy or away for a moment is tried again."""

@@ -79,8 +79,9 @@ class Metrics:
     def relayed(self, exchange: Exchange) -> None:
         """A request that was passed on and has come to its end."""
         self._relayed.labels(exchange.upstream.name, exchange.outcome).inc()
-        self._overhead.labels(exchange.prompt.mode).observe(exchange.asked_s)
-        self._messages.inc(exchange.place.fresh + exchange.answers)
+        if exchange.place and exchange.prompt:
+            self._overhead.labels(exchange.prompt.mode).observe(exchange.asked_s)
+            self._messages.inc(exchange.place.fresh + exchange.answers)
 
     def summaries(self, compactions: Mapping[tuple[str, str, str], int], findings: Mapping[str, int]) -> None:
         """What was summarised since the start: by (summarizer, trigger, outcome), and findings by kind."""

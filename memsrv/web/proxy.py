@@ -16,7 +16,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
-from memsrv.core.relay.relaying import messages_of
+from memsrv.core.relay.relaying import is_task, messages_of
 from memsrv.core.relay.resent import instructions_of, line_of
 from memsrv.core.relay.streaming import lines_of
 from memsrv.errors import UpstreamDown
@@ -56,23 +56,27 @@ async def complete(
     x_memory_session: Annotated[str | None, Header(description="The session, percent-encoded.")] = None,
     x_memory_owner: Annotated[str | None, Header(description="Its owner, percent-encoded.")] = None,
     x_memory_mode: Annotated[Mode | None, Header(description="The mode of this prompt.")] = None,
+    x_memory_task: Annotated[str | None, Header(description="Any text: a task on the side, of which nothing is stored.")] = None,
     x_stainless_retry_count: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Store what is new, ask the upstream with the prompt of the session, store the answer."""
     asked = await request.json()
     messages = messages_of(asked)
-    owner = x_memory_owner or body.user
+    line = line_of(messages)
+    if x_memory_task or is_task(line):
+        return await answered(request, runtime.relay, runtime.relay.task(asked), metrics)
     telling = Telling(
         tenant=request.state.tenant,
-        line=line_of(messages),
+        line=line,
         name=header_name(x_memory_session) if x_memory_session else None,
-        owner=header_name(owner) if x_memory_owner and owner else name_of(quote(owner, safe="")) if owner else None,
+        owner=owner_of(x_memory_owner, body.user),
         owner_fixed=bool(x_memory_owner),
         instructions=instructions_of(messages),
         again=(x_stainless_retry_count or "0") != "0",
     )
     exchange = await runtime.relay.prepare(telling, asked, mode=x_memory_mode)
-    metrics.prompt(exchange.prompt)
+    if exchange.prompt:
+        metrics.prompt(exchange.prompt)
     request.state.noted = noted(exchange)
     return await answered(request, runtime.relay, exchange, metrics)
 
@@ -170,12 +174,21 @@ def header_name(value: str) -> str:
     return name_of(segment_in(value))
 
 
+def owner_of(header: str | None, user: str | None) -> str | None:
+    """The owner that the header names, else the one of the field `user`, which is not percent-encoded."""
+    if header:
+        return header_name(header)
+    return name_of(quote(user, safe="")) if user else None
+
+
 def headers_of(exchange: Exchange, reply: Reply) -> dict[str, str]:
     """The upstream's headers, and where the request stands in memory."""
-    prompt = exchange.prompt
+    place, prompt = exchange.place, exchange.prompt
+    if not (place and prompt):
+        return dict(reply.headers)
     return {
         **reply.headers,
-        "x-memory-session": quote(exchange.session.key.name, safe=PLAIN),
+        "x-memory-session": quote(place.session.key.name, safe=PLAIN),
         "x-context-mode": prompt.mode.value,
         "x-context-tokens": str(prompt.total_tokens),
         "x-context-receipt": prompt.receipt.id,
@@ -184,13 +197,8 @@ def headers_of(exchange: Exchange, reply: Reply) -> dict[str, str]:
 
 def noted(exchange: Exchange) -> dict[str, Any]:
     """What the log line tells of a request."""
-    prompt = exchange.prompt
-    told = {
-        "mode": prompt.mode,
-        "tokens": prompt.total_tokens,
-        "budget": prompt.budget_tokens,
-        "upstream": exchange.upstream.name,
-    }
-    if prompt.receipt.degraded:
-        told["degraded"] = list(prompt.receipt.degraded)
+    told: dict[str, Any] = {"upstream": exchange.upstream.name}
+    if prompt := exchange.prompt:
+        told |= {"mode": prompt.mode, "tokens": prompt.total_tokens, "budget": prompt.budget_tokens}
+        told |= {"degraded": list(prompt.receipt.degraded)} if prompt.receipt.degraded else {}
     return told | ({"outcome": exchange.outcome} if exchange.outcome else {})

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import re
 import threading
 from collections.abc import Iterator
@@ -141,27 +140,6 @@ def test_the_example_in_the_readme_works(served, upstream, capsys):
     exec(example.replace("http://127.0.0.1:8000", served.address), {})
     assert capsys.readouterr().out == "Under the flowerpot.\n"
     assert transcript(served, "anna")[0] == ("user", "Where is my spare key?")
-
-
-@pytest.mark.skipif("MEMSRV_TEST_CHAT_URL" not in os.environ, reason="MEMSRV_TEST_CHAT_URL names no endpoint to try")
-def test_a_real_model_answers_through_the_proxy(serve):
-    """MEMSRV_TEST_CHAT_URL (with `/v1`), MEMSRV_TEST_CHAT_MODEL and MEMSRV_TEST_CHAT_KEY say which one."""
-    served = serve(
-        MEMSRV_UPSTREAM_URL=os.environ["MEMSRV_TEST_CHAT_URL"],
-        MEMSRV_UPSTREAM_KEY=os.environ.get("MEMSRV_TEST_CHAT_KEY", ""),
-        MEMSRV_UPSTREAM_MODEL=os.environ.get("MEMSRV_TEST_CHAT_MODEL", "default"),
-        MEMSRV_UPSTREAM_FORMAT="strict",
-    )
-    history = [user("My dog is called Rex. Answer in one word.")]
-    with OpenAI(base_url=f"{served.address}/v1", api_key="unused", timeout=300) as client:
-        first = client.chat.completions.create(model="", messages=history, max_tokens=40)
-        history += [assistant(first.choices[0].message.content), user("What is my dog called?")]
-        stream = client.chat.completions.create(model="", messages=history, max_tokens=40, stream=True)
-        answer = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
-    assert answer
-    sessions = served.http.get("/context").json()["sessions"]
-    assert len(sessions) == 1
-    assert transcript(served, sessions[0]["session"]) == pairs([*history, assistant(answer)])
 
 
 # --- what goes on, and what comes back ------------------------------------------------------------------------------
@@ -601,6 +579,32 @@ def test_an_answer_does_not_bring_back_a_session_that_was_forgotten_meanwhile(cl
     upstream.script = [Say([lambda: served.http.delete(f"/context/{session}"), "Too late."])]
     assert ask(client, [user("Forget me.")], session)[0] == "Too late."
     assert served.http.get(f"/context/{session}").status_code == 404
+
+
+# --- tasks on the side ----------------------------------------------------------------------------------------------
+
+TITLE = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: q\nASSISTANT: Yes.\n</chat_history>"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("headers", "asked"), [({}, TITLE), ({"x-memory-task": "title_generation"}, "A title, please.")])
+def test_a_task_about_a_talk_goes_on_as_it_came_and_nothing_of_it_is_stored(client, served, upstream, headers, asked, stream):
+    history, session = talk(client, upstream, [("q", "Yes.")], next(names))
+    sessions = len(served.http.get("/context", params={"limit": 1000}).json()["sessions"])
+    messages = [{"role": "system", "content": "Answer in JSON."}, user(asked)]
+    for name in (named(session), {}):
+        upstream.script = [Say(['{"title": "Yes"}'])]
+        raw = client.chat.completions.with_raw_response.create(
+            model="small", messages=messages, stream=stream, extra_headers={**headers, **name}
+        )
+        answer = raw.parse()
+        text = "".join(c.choices[0].delta.content or "" for c in answer) if stream else answer.choices[0].message.content
+        assert text == '{"title": "Yes"}'
+        assert upstream.requests[-1]["messages"] == messages
+        assert "x-memory-session" not in raw.headers
+    assert transcript(served, session) == pairs(history)
+    assert served.http.get(f"/context/{session}/meta").json()["system_prompt"] is None
+    assert len(served.http.get("/context", params={"limit": 1000}).json()["sessions"]) == sessions
 
 
 # --- instructions, names, blocks ------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ model's window is taken off the budget of the prompt; the answer never takes mor
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memsrv.core.prompt.policy import Policy
+from memsrv.core.relay.resent import text_said
 from memsrv.errors import BadRequest, ModelNotFound, NoUpstream
 from memsrv.model import Payload
 
@@ -17,6 +18,8 @@ TOOLS = ("tools", "functions", "response_format")
 """Fields whose content stands in the prompt that the model sees."""
 LIMITS = ("max_completion_tokens", "max_tokens")
 LEAST_SHARE = 2
+TASK, QUOTED = "### Task:", ("<chat_history>", "</chat_history>")
+"""How Open WebUI begins what it asks of a model on the side, and the talk that it quotes in it."""
 MOST_MESSAGES = 10_000
 """In one request: a client sends all that was ever said again."""
 
@@ -51,6 +54,14 @@ def problem_of(message: Any) -> str:
     if message["role"] == "tool" and not isinstance(message.get("tool_call_id"), str):
         return "a message of role tool needs the tool_call_id of its call"
     return ""
+
+
+def is_task(line: Sequence[Payload]) -> bool:
+    """Whether a history is no talk but a task about one (its title, its tags): one message that says so and quotes the talk."""
+    if len(line) != 1 or line[0]["role"] != "user":
+        return False
+    text = text_said(line[0])
+    return text.startswith(TASK) and all(mark in text for mark in QUOTED)
 
 
 def chosen(model: Any, names: Iterable[str], default: str | None) -> tuple[str, str]:

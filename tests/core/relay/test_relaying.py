@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from memsrv.core.prompt.policy import Defaults, resolve
-from memsrv.core.relay.relaying import budget_of, chosen, listed, messages_of, passed_on, tools_text
+from memsrv.core.relay.relaying import budget_of, chosen, is_task, listed, messages_of, passed_on, tools_text
 from memsrv.errors import BadRequest, ModelNotFound, NoUpstream
 
 POLICY = replace(resolve(Defaults(), {}), budget_tokens=1000)
@@ -82,3 +82,26 @@ def test_tools_and_schemas_are_counted():
 def test_models_of_other_upstreams_carry_their_name():
     lists = {"upstream": [{"id": "a"}], "local": [{"id": "b", "owned_by": "me"}]}
     assert listed(lists, "upstream") == [{"id": "a"}, {"id": "local/b", "owned_by": "me"}]
+
+
+TASK = "### Task:\nGenerate a concise title.\n### Chat History:\n<chat_history>\nUSER: hi\nASSISTANT: Hello.\n</chat_history>"
+
+
+@pytest.mark.parametrize("content", [TASK, [{"type": "text", "text": TASK}], f"\n{TASK}\n"])
+def test_one_message_that_says_it_is_a_task_and_quotes_a_talk_is_one(content):
+    assert is_task([{"role": "user", "content": content}])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        [{"role": "user", "content": "### Task:\nWrite a poem."}],
+        [{"role": "user", "content": f"Look at this prompt:\n{TASK}"}],
+        [{"role": "assistant", "content": TASK}],
+        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}, {"role": "user", "content": TASK}],
+        [{"role": "user", "content": None}],
+    ],
+)
+def test_a_talk_is_no_task_whatever_it_is_about(line):
+    assert not is_task(line)
