@@ -419,19 +419,23 @@ async def test_a_summarizer_that_is_down_passes_nothing_over(tmp_path: Path) -> 
 
 async def test_a_compaction_that_is_asked_for_covers_all_but_what_shall_stay(house: House) -> None:
     await house.say(10)
-    made = await house.compaction.compact(KEY, keep=4)
+    made, _ = await house.compaction.compact(KEY, keep=4)
     assert made is not None
     assert (made.covers_upto, made.reason) == (6, Trigger.ASKED)
-    assert await house.compaction.compact(KEY, keep=4) is None
-    everything = await house.compaction.compact(KEY, keep=0)
+    assert await house.compaction.compact(KEY, keep=4) == (
+        None,
+        "The summary does not cover 4 of the messages, and up to 4 stay.",
+    )
+    everything, _ = await house.compaction.compact(KEY, keep=0)
     assert everything is not None
     assert told(everything) == list(range(1, 11))
-    assert await house.compaction.compact(KEY, keep=0) is None
+    assert await house.compaction.compact(KEY, keep=0) == (None, "There is no message that the summary does not cover.")
 
 
 async def test_two_that_are_asked_for_at_once_do_the_work_once(house: House) -> None:
     await house.say(10)
-    made = await asyncio.gather(*(house.compaction.compact(KEY, keep=2) for _ in range(4)))
+    done = await asyncio.gather(*(house.compaction.compact(KEY, keep=2) for _ in range(4)))
+    made = [snapshot for snapshot, _ in done]
     assert [one is not None for one in made].count(True) == 1
     assert len(await house.settled()) == 1
 

@@ -69,7 +69,7 @@ async def test_events_of_any_role_leave_the_window(tmp_path, role: str) -> None:
     house = await House(tmp_path).open(start=False)
     await house.sessions.save(TALK, lambda old: replace(old, settings=EVENTS), create=True)
     await house.transcript.append(TALK, [new(f"event {n}", role, f"e{n}") for n in range(1, 51)])
-    made = await house.compaction.compact(TALK)
+    made, _ = await house.compaction.compact(TALK)
     await house.close()
     assert made is not None
     assert (made.covers_from, made.covers_upto) == (1, 30)
