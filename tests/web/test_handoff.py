@@ -8,7 +8,7 @@ from tests.web.test_answers import conforms
 
 DECIDED = [
     {"role": "user", "content": "We decided to book the hotel Aurora in Turin for 420 euro."},
-    {"role": "assistant", "content": "Good choice."},
+    {"role": "assistant", "content": "Noted: hotel Aurora in Turin, 420 euro."},
     {"role": "user", "content": "No flights, please: we take the train."},
     {"role": "assistant", "content": "The train it is, no flights.\n\nTask state: hotel and train settled, dates open"},
 ]

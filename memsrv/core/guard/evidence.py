@@ -74,6 +74,10 @@ PROPOSED = regex.compile(
     r"\b(?:consider|thought|think|idea|plan|want|wanted|would)\w*\b|想|打算|考虑|本来|原本|建议|要不", regex.IGNORECASE
 )
 COMMA = regex.compile(r"[,，]")
+SPEAKER = regex.compile(r"^(?:User|Assistant): |^(?:用户|助手)：")
+CLAUSE_EDGE = regex.compile(r"^$|(?<=[,;:—–，；：。.!！]\s*)$|\s*[,;:—–，；：。.!！…]")
+SHORTEST_QUOTE = 4
+"""A text of fewer characters is no quote: it may stand anywhere."""
 PASSAGE_SENTENCES = 6
 HAN_CHARACTER = 0.3
 UNKNOWN = 0.3
@@ -322,6 +326,18 @@ class Evidence:
     def dates(self) -> frozenset[str]:
         """Every day of the sources."""
         return frozenset(value for one in self.statements for value in one.dates)
+
+    def quoted(self, text: str) -> int:
+        """The last statement of which a text is a whole or some clauses, word for word; -1 if there is none, or it asks."""
+        quote = folded(SPEAKER.sub("", text)).strip(".。 ")
+        if len(quote) < SHORTEST_QUOTE:
+            return -1
+        for index in range(len(self.statements) - 1, -1, -1):
+            found = folded(self.statements[index].text)
+            at = found.find(quote)
+            if at >= 0 and CLAUSE_EDGE.search(found[:at]) and CLAUSE_EDGE.match(found[at + len(quote) :]):
+                return -1 if self.statements[index].asks else index
+        return -1
 
     def weight(self, terms: Iterable[str]) -> float:
         """How much these terms tell: the rarer, the more; a single Han character little, for it stands in many words."""

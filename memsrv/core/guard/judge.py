@@ -7,6 +7,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 
 import regex
 
@@ -106,7 +107,9 @@ class Judge:
         if shape:
             return shape
         subject = Subject(line, self.evidence)
-        for ask in (self.strange_value, self.unsupported, self.reversed, self.unsure, self.outdated):
+        quoted = self.evidence.quoted(line.text)
+        asked = (self.strange_value, self.unsupported) if quoted < 0 else ()
+        for ask in (*asked, partial(self.reversed, quoted=quoted), self.unsure, self.outdated):
             fault = ask(subject)
             if fault:
                 return fault
@@ -240,15 +243,24 @@ class Judge:
         together = len(characters) > 1 and self.evidence.support(characters)[0] >= SUPPORT_HAN
         return together and all(term in self.evidence.by_term for term in others)
 
-    def reversed(self, subject: Subject) -> Fault | None:
-        """A line that affirms what the newest statement about it negates, or the other way round."""
+    def reversed(self, subject: Subject, *, quoted: int) -> Fault | None:
+        """A line that affirms what the newest statement about it negates, or the other way round. What was said before the
+        statement that a line quotes (-1: none) does not count, and what came after only if it plainly speaks of the same."""
         sure = not hedged(subject.line.text) and not conditional(subject.line.text)
         for part in subject.claims:
             stands = part if sure else replace(part, negated=frozenset())
-            terms = self.against(stands, after=-1) or self.excluded(part, after=-1)
-            if terms:
+            after = max(quoted, 0) - 1
+            terms = self.against(stands, after=after) or self.excluded(part, after=after)
+            if terms and (quoted < 0 or self.solid(terms, after)):
                 return Kind.NEGATION, " ".join(sorted(terms))
         return None
+
+    def solid(self, terms: frozenset[str], after: int) -> bool:
+        """Whether terms are enough to turn round what was said word for word: two words, or half of what a statement of it or
+        after it says."""
+        weight = self.evidence.weight
+        later = (self.evidence.statements[index] for term in terms for index in self.evidence.by_term[term] if index > after)
+        return size(terms) >= 2 or any(2 * weight(terms & one.terms) >= weight(one.terms) for one in later)
 
     def against(self, part: Statement, *, after: int) -> frozenset[str]:
         """The terms in which a sentence of a line is the reverse of the newest statement about the same."""

@@ -20,7 +20,7 @@ from memsrv.core.summary.acts import excludes, folded
 from memsrv.core.summary.learned import Learned
 from memsrv.core.summary.ledger import Entry, Ledger
 from memsrv.core.summary.rest import told
-from memsrv.core.summary.statements import SETTLED, keys, statements
+from memsrv.core.summary.statements import SETTLED, denies, keys, statements
 from memsrv.core.summary.summary import Count, Heading, Summary, Task, ordered, rendered
 
 BEGINNING = timedelta(hours=1)
@@ -40,6 +40,8 @@ STALE = 0.2
 """A line that is more likely to hold no longer is left out."""
 AGAIN = 0.85
 """What a line loses if another is sure to say it."""
+ECHO = 0.5
+"""A line that is surer than this to say what was settled just before is settled too."""
 ADDS = 0.03
 NEW = 0.3
 """A line that is less likely to matter and to be new than ADDS is left out, unless it settles something and is as new as NEW."""
@@ -76,7 +78,7 @@ def extract(task: Task, *, count: Count, learned: Learned) -> Summary:
     ledger, entries = heard(task)
     pinned = pins(ledger, task.keep)
     entries += [entry for entry in ledger.entries if id(entry) in pinned and entry not in entries]
-    candidates = weighed(newest_state(entries), task, count, learned)
+    candidates = weighed(newest_state(once(entries, pinned)), task, count, learned)
     promote(candidates, pinned, task.max_tokens)
     candidates = [one for one in candidates if one.rank or holds(one)]
     return fitted(candidates, task, count, learned)
@@ -109,6 +111,18 @@ def pins(ledger: Ledger, keep: Iterable[str]) -> set[int]:
             ledger.put(same[0])
         found.add(id(same[-1]))
     return found
+
+
+def once(entries: Sequence[Entry], pinned: set[int]) -> list[Entry]:
+    """Of the entries with the same words the one that must be kept, else that settles something, else the newest."""
+
+    def rank(entry: Entry) -> tuple[bool, bool, bool, bool, int]:
+        return id(entry) in pinned, entry.old, entry.heading in SETTLED, entry.heading not in LOOSE, entry.position
+
+    best: dict[str, Entry] = {}
+    for entry in sorted(entries, key=rank):
+        best[folded(entry.line.text)] = entry
+    return [entry for entry in entries if best[folded(entry.line.text)] is entry]
 
 
 def newest_state(entries: Sequence[Entry]) -> list[Entry]:
@@ -162,6 +176,7 @@ def fitted(candidates: Sequence[Candidate], task: Task, count: Count, learned: L
     say already, only the rest counts."""
     left = sorted(candidates, key=lambda one: (-one.rank, -one.worth, one.entry.order))[:MOST]
     said_by = learned.said_by([one.entry for one in left], task.said)
+    settle([one.entry for one in left], said_by)
     worth = np.array([one.worth for one in left])
     chance = np.array([one.chance for one in left])
     settles = np.array([one.entry.heading not in LOOSE for one in left])
@@ -183,6 +198,23 @@ def fitted(candidates: Sequence[Candidate], task: Task, count: Count, learned: L
     while kept and count(rendered(made(kept, task))) > task.max_tokens:
         kept.pop()
     return made(kept, task)
+
+
+def settle(entries: Sequence[Entry], said_by: np.ndarray) -> None:
+    """Put a fact under the heading of the decision or exclusion that it says again, in the same message or the next: an echo
+    of what was settled is settled."""
+    for entry, says in zip(entries, said_by.T, strict=True):
+        if entry.heading is not Heading.FACTS:
+            continue
+        near = [at for at in np.flatnonzero(says >= ECHO) if is_echo(entry, entries[at])]
+        if near:
+            entry.heading = entries[max(near, key=lambda at: says[at])].heading
+
+
+def is_echo(entry: Entry, settled: Entry) -> bool:
+    """Whether an entry may say again what was settled just before it, and denies as much."""
+    away = entry.position - settled.position
+    return settled.heading in SETTLED and away in (0, 1) and denies(entry.text) == denies(settled.text)
 
 
 def made(kept: Iterable[Entry], task: Task) -> Summary:

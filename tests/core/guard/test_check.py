@@ -358,3 +358,27 @@ def test_whatever_comes_the_result_fits_and_is_sound(lines, said, max_tokens, mu
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_is_taken(text, said):
     checked(summary_of((D, text), (F, "Oak worktop")), task_of([*said, *KITCHEN]))
+
+
+def test_what_was_said_word_for_word_may_say_no_where_a_later_sentence_speaks_of_something_else():
+    task = task_of(
+        ("The dog sleeps downstairs, not in the bed.", "The bed in the guest room gets new sheets for Marek on Friday.")
+    )
+    assert faulty(task, "not in the bed", C) is None
+    task = task_of(("狗睡楼下，不上床睡。", "客房的床周五给小马换新床单和新被套。"))
+    assert faulty(task, "不上床睡", C) is None
+
+
+def test_what_was_said_word_for_word_has_no_invented_value():
+    task = task_of(("We take the used R720, 64 GB, for the backups.", "The R630 has 32 GB."))
+    assert faulty(task, "We take the used R720, 64 GB") is None
+
+
+def test_what_was_said_word_for_word_and_taken_back_is_a_fault():
+    task = task_of(("We use Redis.", "Noted.", "We won't use Redis."))
+    assert faulty(task, "We use Redis") is Kind.NEGATION
+
+
+def test_half_of_a_sentence_is_no_quote_without_its_no():
+    task = task_of(("Please do not send the contract to Hansen.",))
+    assert faulty(task, "send the contract to Hansen") is Kind.NEGATION

@@ -172,3 +172,18 @@ def test_a_message_at_the_end_of_time_is_summarised_like_any_other():
     line = Line(Heading.DECISIONS, "We take the train to Paris.", 1, last)
     task = Task(Summary((line,)), (Source(2, "user", "user", last, "We decided to stay at the Aurora."),), 300)
     assert "Aurora" in rendered(extract(task, count=count, learned=shipped_weights()))
+
+
+def test_what_the_assistant_says_again_of_a_decision_is_a_decision():
+    found = summary_of(
+        "u: We decided to book the hotel Aurora in Turin for 420 euro.", "a: Noted: hotel Aurora in Turin, 420 euro."
+    )
+    assert any("Aurora" in text for text in texts(found, Heading.DECISIONS))
+    found = summary_of("u: 我们决定订都灵的极光酒店，420欧元。", "a: 记下：都灵极光酒店，420欧元。", language=Language.CHINESE)
+    assert any("极光" in text for text in texts(found, Heading.DECISIONS))
+
+
+def test_the_same_words_stand_in_a_summary_once():
+    turns = ("u: No video, please.", "a: No video.", "u: The podcast is called Patently Bad.", "a: Noted.", "u: and no video")
+    found = [text.casefold() for text in texts(summary_of(*turns))]
+    assert len(found) == len(set(found))
