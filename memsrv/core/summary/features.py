@@ -21,7 +21,7 @@ from memsrv.core.summary.statements import keys
 from memsrv.core.summary.subjects import values
 from memsrv.core.summary.summary import Heading, Source
 
-VERSION = 1
+VERSION = 2
 
 CUES = (
     acts.ACCEPTS, acts.REJECTS, acts.DEICTIC, acts.JOKES, acts.LAUGHS, acts.WILD, acts.HYPOTHETICAL, acts.QUOTED, acts.BINDING,
@@ -43,6 +43,12 @@ MARKS = (
     "doubt", "asks", "todo", "aims", "values", "rest",
 )  # fmt: skip
 NAME = regex.compile(r"(?<=\s)\p{Lu}\p{L}+|[《「“\"]")
+ALIKE = 0.3
+"""A sentence that has so much of an entry may be its echo: its cues tell about the entry."""
+ECHO = 7
+"""Numbers of an echo beside its cues."""
+FAR = 20
+"""Messages to a later sentence that are told apart."""
 NEAREST = 60
 """Messages before and after that a sentence is compared with."""
 NOTHING: frozenset[str] = frozenset()
@@ -123,6 +129,7 @@ def row(entry: Entry, talk: Talk, tokens: int) -> Iterable[float]:
     yield from shape(entry, talk, own, at, place, tokens)
     yield from relations(entry, talk, at)
     yield from later_changes(entry, talk, at)
+    yield from echoes(entry, talk, at)
 
 
 def shape(entry: Entry, talk: Talk, own: Message, at: int, place: int, tokens: int) -> Iterable[float]:
@@ -170,6 +177,45 @@ def later_changes(entry: Entry, talk: Talk, at: int) -> Iterable[float]:
             found += [shown[DENIES] != denied, bool(other) and not other & told, bool(other & told)]
             most = [max(one, share * hit) for one, hit in zip(most, found, strict=True)]
     yield from most
+
+
+def echoes(entry: Entry, talk: Talk, at: int) -> Iterable[float]:
+    """What is said of it in the next message, in the one before, and in the last of those that say most of it later."""
+    own = entry.keys
+    later, most = EMPTY, 0
+    for message in talk.messages[at + 2 : at + NEAREST]:
+        share = max((len(own & said) for said in message.keys), default=0)
+        if share and share >= most:
+            later, most = message, share
+    for message in (talk.message(at + 1), talk.message(at - 1), later):
+        yield from echo(entry, message)
+    yield from (most > 0 and later.role == "user", min(FAR, later.position - entry.position) if most else 0)
+
+
+def echo(entry: Entry, message: Message) -> Iterable[float]:
+    """The cues of the sentence of a message that shares most with an entry, how much they share, and whether it denies other
+    things or has other values."""
+    own = entry.keys
+    shared = [len(own & said) for said in message.keys]
+    most = max(shared, default=0)
+    if not most:
+        yield from SILENT
+        yield from [0.0] * ECHO
+        return
+    place = shared.index(most)
+    spoken, theirs, share = cues(message.said[place]), len(message.keys[place]), most / max(1, len(own))
+    yield from spoken if share >= ALIKE else SILENT
+    kinds, told = {value.kind for value in entry.values}, {value.key for value in entry.values}
+    other = any(value.kind in kinds and value.key not in told for value in values(message.said[place]))
+    yield from (
+        share,
+        most / max(1, theirs),
+        theirs - most,
+        len(own) - most,
+        spoken[DENIES] != negated(entry.said),
+        other,
+        place == 0,
+    )
 
 
 def pair_features(entries: Sequence[Entry], spoken: Counter[str]) -> np.ndarray:
