@@ -91,6 +91,7 @@ class Subject:
     def __init__(self, line: Line, evidence: Evidence) -> None:
         self.line = line
         self.evidence = evidence
+        self.quoted = evidence.quoted(line.text)
         self.numbers, self.dates, self.names = numbers(line.text), dates(line.text), names(line.text)
         self.people = frozenset(name for name in self.names if " " not in name)
         self.statements = [self.read(text) for text in sentences(line.text)]

@@ -7,7 +7,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 
 import regex
 
@@ -107,9 +106,10 @@ class Judge:
         if shape:
             return shape
         subject = Subject(line, self.evidence)
-        quoted = self.evidence.quoted(line.text)
-        asked = (self.strange_value, self.unsupported) if quoted < 0 else ()
-        for ask in (*asked, partial(self.reversed, quoted=quoted), self.unsure, self.outdated):
+        asked = [self.reversed, self.unsure, self.outdated]
+        if subject.quoted < 0:
+            asked = [self.strange_value, self.unsupported, *asked]
+        for ask in asked:
             fault = ask(subject)
             if fault:
                 return fault
@@ -243,15 +243,15 @@ class Judge:
         together = len(characters) > 1 and self.evidence.support(characters)[0] >= SUPPORT_HAN
         return together and all(term in self.evidence.by_term for term in others)
 
-    def reversed(self, subject: Subject, *, quoted: int) -> Fault | None:
+    def reversed(self, subject: Subject) -> Fault | None:
         """A line that affirms what the newest statement about it negates, or the other way round. What was said before the
-        statement that a line quotes (-1: none) does not count, and what came after only if it plainly speaks of the same."""
+        statement that a line quotes does not count, and what came after only if it plainly speaks of the same."""
         sure = not hedged(subject.line.text) and not conditional(subject.line.text)
         for part in subject.claims:
             stands = part if sure else replace(part, negated=frozenset())
-            after = max(quoted, 0) - 1
+            after = max(subject.quoted, 0) - 1
             terms = self.against(stands, after=after) or self.excluded(part, after=after)
-            if terms and (quoted < 0 or self.solid(terms, after)):
+            if terms and (subject.quoted < 0 or self.solid(terms, after)):
                 return Kind.NEGATION, " ".join(sorted(terms))
         return None
 

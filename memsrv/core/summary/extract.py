@@ -34,7 +34,7 @@ OVERHEAD = 2
 TITLE = 4
 """Tokens of a heading."""
 LOOSE = (Heading.FACTS, Heading.STATE)
-LEAST = 0.12
+LEAST = 0.15
 """A fact that is less likely to matter is left out, even if there is room."""
 STALE = 0.2
 """A line that is more likely to hold no longer is left out."""
@@ -206,9 +206,9 @@ def settle(entries: Sequence[Entry], said_by: np.ndarray) -> None:
     for entry, says in zip(entries, said_by.T, strict=True):
         if entry.heading is not Heading.FACTS:
             continue
-        near = [at for at in np.flatnonzero(says >= ECHO) if is_echo(entry, entries[at])]
+        near = [at for at in np.flatnonzero(says >= ECHO).tolist() if is_echo(entry, entries[at])]
         if near:
-            entry.heading = entries[max(near, key=lambda at: says[at])].heading
+            entry.heading = entries[max(near, key=lambda at: float(says[at]))].heading
 
 
 def is_echo(entry: Entry, settled: Entry) -> bool:
