@@ -1,15 +1,17 @@
 """What does the proxy add to the upstream's own time, the embedding of the query aside?
 
-    python -m bench.relay [--requests 200] [--messages 600]
+    python -m bench.relay [--requests 200] [--messages 600] [--pause-ms 0]
 
 A server whose embedder costs nothing (`bench.standin`), in front of an upstream that answers at once. One client talks on in a
 session of so many messages, and sends its last twenty messages with every request, as chat front ends do; another asks
-the upstream itself. Told are both, whole and as streams, and what is between them.
+the upstream itself. Told are both, whole and as streams, and what is between them. With `--pause-ms` the client thinks before
+each request, as people do; without, the server indexes and summarises what was just said while the next request comes.
 """
 
 import argparse
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,10 +64,13 @@ def upstream() -> Iterator[str]:
     listening.server_close()
 
 
-def talked(http: httpx.Client, session: str, said: list[dict[str, Any]], requests: int, *, stream: bool) -> list[float]:
+def talked(
+    http: httpx.Client, session: str, said: list[dict[str, Any]], requests: int, *, stream: bool, pause_s: float = 0.0
+) -> list[float]:
     """Milliseconds of each request of a client that talks on."""
     talk, headers, spent = Talk(seed=7 + stream), {"x-memory-session": session}, []
     for _ in range(requests):
+        time.sleep(pause_s)
         said.append({"role": "user", "content": talk.question()})
         body = {"model": "toy", "messages": said[-HISTORY:], "stream": stream}
         spent.append(milliseconds(lambda b=body: http.post("/v1/chat/completions", json=b, headers=headers).raise_for_status()))
@@ -77,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--messages", type=int, default=600)
+    parser.add_argument("--pause-ms", type=float, default=0)
     options = parser.parse_args()
     rows: list[list[object]] = []
     with upstream() as url, server(STANDIN, MEMSRV_UPSTREAM_URL=url) as running, httpx.Client(base_url=url[:-3]) as direct:
@@ -85,7 +91,9 @@ def main() -> None:
         running.indexed("talk")
         for stream in (False, True):
             alone = percentiles(talked(direct, "none", list(said), options.requests, stream=stream))
-            through = percentiles(talked(running.http, "talk", said, options.requests, stream=stream))
+            through = percentiles(
+                talked(running.http, "talk", said, options.requests, stream=stream, pause_s=options.pause_ms / 1000)
+            )
             kind = "stream" if stream else "whole"
             rows += [[f"{kind}, the upstream alone", *alone.values(), ""]]
             rows += [[f"{kind}, through memsrv", *through.values(), through["p50"] - alone["p50"]]]
