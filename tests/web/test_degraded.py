@@ -1,5 +1,6 @@
 """What a client sees while a part is down."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -66,7 +67,9 @@ async def test_without_a_summarizer_nothing_is_covered_and_the_prompt_shows_what
     refused = await faulty.post(f"{session}/mode", json={"mode": "retrieval"})
     assert refused.status_code == 503
     assert (await faulty.get(session)).json()["mode"] == "hybrid"
-    listed = (await faulty.get(f"{session}/summaries")).json()
+    async with asyncio.timeout(60):  # the background tries too, in a lull
+        while not (listed := (await faulty.get(f"{session}/summaries")).json())["failing"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     assert listed["summaries"] == []
     assert listed["failing"]["tries"] >= 1
     prompt = (await faulty.get(f"{session}/prompt", params={"mode": "summary"})).json()

@@ -19,6 +19,9 @@ async def house(tmp_path, models):
     async with opened(Settings(data_dir=tmp_path, window_size=4, window_keep=2)) as runtime, client_of(runtime) as http:
         await http.post("/context/s/messages?wait_ms=30000", json=TALK)
         await http.post("/context/s/compact")
+        async with asyncio.timeout(60):
+            while (await http.get("/readyz")).json()["pending_index"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         await http.get("/context/s/prompt?query=harbour")
         await runtime.receipts.close()
         yield tmp_path, http
