@@ -75,7 +75,10 @@ PROPOSED = regex.compile(
 )
 COMMA = regex.compile(r"[,，]")
 SPEAKER = regex.compile(r"^(?:User|Assistant): |^(?:用户|助手)：")
-CLAUSE_EDGE = regex.compile(r"^$|(?<=[,;:—–，；：。.!！]\s*)$|\s*[,;:—–，；：。.!！…]")
+MARK, WORD = "[,;:—–。.!…]", r"[\p{Latin}\p{N}]"
+CLAUSE_BEGINS = regex.compile(rf"(?<!{WORD}{MARK}(?={WORD}))(?<=(?:\A|{MARK})\s*)")
+CLAUSE_ENDS = regex.compile(rf"(?!(?<={WORD}){MARK}{WORD})(?=\s*(?:\Z|{MARK}))")
+"""Where a clause of a folded text begins and ends; a mark inside a number, an hour or an address parts nothing."""
 SHORTEST_QUOTE = 4
 """A text of fewer characters is no quote: it may stand anywhere."""
 PASSAGE_SENTENCES = 6
@@ -335,7 +338,7 @@ class Evidence:
         for index in range(len(self.statements) - 1, -1, -1):
             found = folded(self.statements[index].text)
             at = found.find(quote)
-            if at >= 0 and CLAUSE_EDGE.search(found[:at]) and CLAUSE_EDGE.match(found[at + len(quote) :]):
+            if at >= 0 and CLAUSE_BEGINS.match(found, at) and CLAUSE_ENDS.match(found, at + len(quote)):
                 return -1 if self.statements[index].asks else index
         return -1
 

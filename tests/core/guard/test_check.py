@@ -382,3 +382,37 @@ def test_what_was_said_word_for_word_and_taken_back_is_a_fault():
 def test_half_of_a_sentence_is_no_quote_without_its_no():
     task = task_of(("Please do not send the contract to Hansen.",))
     assert faulty(task, "send the contract to Hansen") is Kind.NEGATION
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "kind"),
+    [
+        ("The budget is 1,500 euros.", "The budget is 1", Kind.NUMBER),
+        ("It costs 1.5 euros a day.", "5 euros a day", Kind.NUMBER),
+        ("Dinner is at 12:30 on Friday.", "Dinner is at 12", Kind.NUMBER),
+    ],
+)
+def test_half_of_a_number_is_no_quote(said, text, kind):
+    assert faulty(task_of((said,)), text) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("happy with the red car", False),
+        ("Unhappy with the red car", True),
+        ("Unhappy with the red", False),
+        ("it is unhappy with the red car", False),
+        ("we sell it to example", False),
+        ("we sell it to example.com", True),
+    ],
+)
+def test_a_quote_begins_and_ends_with_a_clause(text, quoted):
+    evidence = Judge(task_of(("Well: Unhappy with the red car, we sell it to example.com.",)), TERMS).evidence
+    assert (evidence.quoted(text) >= 0) is quoted
+
+
+def test_a_quote_of_a_chinese_clause_needs_no_blanks():
+    evidence = Judge(task_of(("狗睡楼下，不上床睡，周五换床单。",)), TERMS).evidence
+    assert evidence.quoted("不上床睡") >= 0
+    assert evidence.quoted("上床睡，周五换床单") < 0
