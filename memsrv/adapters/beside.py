@@ -52,12 +52,13 @@ class Beside:
 
     def break_off(self) -> None:
         """End what is in hand, if anything is: SummarizerDown for who waits for it."""
-        if self._in_hand and self._process is not None:
-            self._broken_off = True
-            self._process.kill()
+        self._broken_off = self._in_hand  # first, so that a process that is being started is ended as well
+        if self._broken_off and (process := self._process) is not None:
+            process.kill()
 
     def _done(self, work: bytes) -> Any:
-        self._in_hand, self._broken_off = True, False
+        self._broken_off = False
+        self._in_hand = True
         try:
             try:
                 well, found = self._told(work)
@@ -78,6 +79,8 @@ class Beside:
     def _told(self, work: bytes) -> tuple[bool, Any]:
         """Whether the work went well, and what it came to or the kind of its error. Raises one of ENDED."""
         process = self._process or self._start()
+        if self._broken_off:
+            raise EOFError
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(work)
@@ -87,7 +90,7 @@ class Beside:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],  # -P: a file in the folder that the server was started in is no module
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -99,7 +102,7 @@ class Beside:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            with suppress(OSError):  # what could not be written any more
+            with suppress(OSError, subprocess.TimeoutExpired):  # what could not be written any more
                 process.communicate(timeout=LAST_WAIT_S)
 
 

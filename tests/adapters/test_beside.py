@@ -88,6 +88,12 @@ async def test_work_in_hand_is_broken_off_at_the_end(beside, tmp_path):
     assert await beside(int, "7") == 7
 
 
+async def test_a_file_in_the_folder_of_the_server_takes_no_modules_place(beside, tmp_path, monkeypatch):
+    (tmp_path / "queue.py").write_text("raise SystemExit('not the module that was meant')")
+    monkeypatch.chdir(tmp_path)
+    assert await beside(int, "7") == 7
+
+
 def test_the_process_ends_with_a_server_that_is_killed():
     asks = "import asyncio, os; from memsrv.adapters.beside import beside; print(asyncio.run(beside(os.getpid)), flush=True)"
     server = subprocess.Popen([sys.executable, "-c", f"{asks}; import time; time.sleep(600)"], stdout=subprocess.PIPE)
