@@ -246,6 +246,8 @@ class Compaction:
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None and not self._closing:
             await self._lull.comes(LULL_WAIT_S)
+            if self._closing:
+                return
             self._queued.discard(key)
             await self._consider(key)
             if self._missed and not self._queued and not self._later:

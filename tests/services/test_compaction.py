@@ -15,6 +15,7 @@ from memsrv.errors import SessionNotFound, StoreDown, SummarizerDown, SummaryCon
 from memsrv.model import SessionKey, Snapshot, Stretch, Trigger
 from memsrv.services.compaction import Compaction
 from memsrv.services.deriving import Deriver
+from memsrv.services.lull import Lull
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import down
@@ -183,6 +184,19 @@ async def test_a_compaction_broken_off_is_done_after_the_restart(tmp_path: Path)
     assert told(made[0]) == list(range(1, 13))
     assert len(made) == 1
     await house.close()
+
+
+async def test_what_waits_for_a_lull_is_not_begun_any_more_at_the_end(tmp_path: Path) -> None:
+    house, lull = await House(tmp_path).open(start=False), Lull()
+    house.compaction = Compaction(house.deriver, house.sessions, house.compactions, lull=lull)
+    house.compaction.start()
+    with lull.broken():
+        await house.say(20)
+        await asyncio.sleep(0.05)
+        ending = asyncio.create_task(house.close())
+        await asyncio.sleep(0.05)
+    await ending
+    assert house.listing.tasks == []
 
 
 async def test_what_kills_the_server_is_not_tried_without_end(tmp_path: Path) -> None:
