@@ -26,6 +26,6 @@ ASIDE = ThreadPoolExecutor(1, "aside", initializer=step_back)
 
 
 async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the work comes to, done in the one thread for work that takes long: summarising, checking summaries. In the threads
-    that all share, a few summaries at once would leave none for prompts and messages."""
+    """What the work comes to, done in the one thread for work that takes long: choosing what a summary is to cover, and reading
+    it. In the threads that all share, a few such works at once would leave none for prompts and messages."""
     return await asyncio.get_running_loop().run_in_executor(ASIDE, partial(work, *args, **kwargs))
