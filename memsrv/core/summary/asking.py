@@ -1,6 +1,6 @@
 """What a language model is asked when it is to write a summary, in the language of the conversation.
 
-(1) What was said stands as data between tags of ours, under a notice; nothing in it can close them (see `core.marks`).
+(1) What was said stands as data between tags of ours, under a notice; nothing in it can close them (see `core.text.marks`).
 (2) A prompt of the user's own replaces ours. `{previous}`, `{messages}`, `{keep}` and `{max_tokens}` are filled in where
     they stand, all else is left as it is, and what was said follows where no placeholder takes it. The shape is asked for
     at the end if the prompt does not name the headings: the guard, pins and handoff live on it.

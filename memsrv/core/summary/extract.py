@@ -5,7 +5,7 @@
     that an answer answers.
 (3) What `task.keep` says stands first in line; then the decisions and exclusions of the first hour that stood already, up
     to half of the length, so that no chatter of today drives them out.
-(4) A line is worth what it is likely to add to those that were chosen; `core.learned` says how likely.
+(4) A line is worth what it is likely to add to those that were chosen; `core.summary.learned` says how likely.
 (5) Time is linear in the talk: only the `MOST` worthiest lines are weighed against each other.
 """
 
@@ -114,7 +114,8 @@ def pins(ledger: Ledger, keep: Iterable[str]) -> set[int]:
 
 
 def once(entries: Sequence[Entry], pinned: set[int]) -> list[Entry]:
-    """Of the entries with the same words the one that must be kept, else that settles something, else the newest."""
+    """Of the entries with the same words the one that must be kept, else an old line, else what settles something, else the
+    newest."""
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, bool, int]:
         return id(entry) in pinned, entry.old, entry.heading in SETTLED, entry.heading not in LOOSE, entry.position
