@@ -78,6 +78,8 @@ class Beside:
 
     def _told(self, work: bytes) -> tuple[bool, Any]:
         """Whether the work went well, and what it came to or the kind of its error. Raises one of ENDED."""
+        if self._process is not None and self._process.poll() is not None:  # it had nothing to do
+            self.end()
         process = self._process or self._start()
         if self._broken_off:
             raise EOFError

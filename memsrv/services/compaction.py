@@ -42,7 +42,7 @@ BUSY_RETRY_S = 0.2
 ROOM_WAIT_S = 2.0
 """How long a prompt waits for the compaction that would make it fit."""
 LULL_WAIT_S = 2.0
-"""How long prompts put the background off."""
+"""How long prompts put the background off; less the more sessions wait."""
 MOST_ROOMS = 32
 """Such compactions at once; the next prompt comes as it is."""
 MOST_WAITING = 10_000
@@ -245,7 +245,7 @@ class Compaction:
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None and not self._closing:
-            await self._lull.comes(LULL_WAIT_S)
+            await self._lull.comes(LULL_WAIT_S / (1 + self._queue.qsize()))
             if self._closing:
                 return
             self._queued.discard(key)
