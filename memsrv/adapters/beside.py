@@ -28,7 +28,7 @@ from memsrv.errors import SummarizerDown
 P = ParamSpec("P")
 T = TypeVar("T")
 
-NICENESS = 10  # beyond the server's own; more would starve who waits for a summary on a busy machine
+NICENESS = 15  # beyond the server's own: after what is embedded, but not starved by whatever else the machine does
 IDLE_S = 60.0
 LAST_WAIT_S = 5.0
 ENDED = (OSError, EOFError, pickle.UnpicklingError)
