@@ -3,7 +3,8 @@
 In a thread of the server it would take the interpreter from every request that comes meanwhile, a millisecond or more at each
 of the request's own steps.
 
-(1) The process is started when there is work, ends when there was none for a while, and ends with the server, however that ends.
+(1) The process is started when there is work, ends when there was none for a while (but on Windows, which cannot wait for a pipe
+    so long), and ends with the server, however that ends.
 (2) One piece of work is done at a time, the others wait in order.
 (3) A process that died is started again once for the work that it had in hand; then SummarizerDown.
 

@@ -7,7 +7,16 @@ from shutil import copytree
 
 import pytest
 
+from tests.adapters.upstream_server import UpstreamServer
 from tests.served import Served
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[UpstreamServer]:
+    """A provider that says what it is told to, for the tests of a module."""
+    server = UpstreamServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -7,18 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.adapters.upstream_server import Refuse, Say, UpstreamServer
+from tests.adapters.upstream_server import Refuse, Say
 from tests.command import command, environ, memsrv
 from tests.served import Served
 
 BROKEN = b'data: {"error": {"message": "It broke."}}\n\n'
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[UpstreamServer]:
-    server = UpstreamServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

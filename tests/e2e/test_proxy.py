@@ -11,17 +11,10 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from tests.adapters.upstream_server import DIE, Refuse, Say, UpstreamServer, call
+from tests.adapters.upstream_server import DIE, Refuse, Say, call
 from tests.e2e.conftest import Served
 
 names = (f"talk-{n}" for n in itertools.count())
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[UpstreamServer]:
-    server = UpstreamServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

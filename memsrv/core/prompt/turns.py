@@ -162,6 +162,7 @@ def plain_shown(message: Same[Message], max_tool_bytes: int) -> Shown:
 
 
 def worked_out(message: Message, max_tool_bytes: int) -> Shown:
+    """See `shown_of`; what is not remembered goes here at once."""
     payload = message.payload
     if "tool_calls" in payload and not sound(payload["tool_calls"]):
         payload = {name: value for name, value in payload.items() if name != "tool_calls"}
