@@ -237,11 +237,14 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=64)
     parser.add_argument("--readers", type=int, default=8)
     parser.add_argument("--pause-ms", type=float, default=500)
+    parser.add_argument("--own-most", type=int, default=150, help="messages of a writer's own session when it is full")
+    parser.add_argument("--crowd-most", type=int, default=1500, help="messages of the common session when it is full")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--embedder", choices=("standin", "bundled"), default="standin")
     options = parser.parse_args()
     clients = {"writers": options.writers, "readers": options.readers, "pause_s": options.pause_ms / 1000}
-    load = Load(options.minutes * 60, **clients, seed=options.seed)
+    full = {"own_most": options.own_most, "crowd_most": options.crowd_most}
+    load = Load(options.minutes * 60, **clients, **full, seed=options.seed)
     kind = STANDIN if options.embedder == "standin" else SERVER
     with server(kind, **CACHES) as running:
         report = asyncio.run(loaded(running, load))

@@ -61,6 +61,7 @@ async def test_a_prompt_tells_its_mode_tokens_and_receipt_in_headers_too(http):
 
 
 async def test_the_same_question_gets_the_same_bytes(http):
+    await http.put("/context/bytes", json={"window": {"size": 40, "keep": 8}})  # so that no summary comes in between
     await say(http, "bytes", *(f"fact {n}: bay {n} is free" for n in range(30)), wait=30000)
     first = await http.get("/context/bytes/prompt", params={"query": "which bay?", "budget": 400})
     second = await http.get("/context/bytes/prompt", params={"query": "which bay?", "budget": 400})
