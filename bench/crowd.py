@@ -153,8 +153,10 @@ class Crowd:
     async def post(self, writer: int, said: list[dict[str, Any]]) -> None:
         """Messages of one writer, who waits for the answer before the next."""
         if self._now.begun >= self.most:
-            self._now = Shared(f"crowd-{self.filled + 1}")
+            full, self._now = self._now, Shared(f"crowd-{self.filled + 1}")
             self.filled += 1
+            if not full.writers:  # or else the last of them leaves it
+                await self.leave(full)
         shared = self._now
         for message in said:
             self._made[writer] += 1
