@@ -7,7 +7,7 @@ from typing import Any
 from memsrv.core.text.content import text_of
 from memsrv.core.text.marks import blocks
 from memsrv.errors import SessionNotFound
-from memsrv.model import Chunk, Message, Meta, Outset, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span
+from memsrv.model import Chunk, Message, Meta, Outset, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span, Wanted
 
 START = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
 KEY = SessionKey("default", "s")
@@ -81,11 +81,11 @@ class Store:
 
     # ports
 
-    async def read(self, key: SessionKey, *, newest: Callable[[Session], int], opening: int) -> Outset:
+    async def read(self, key: SessionKey, wanted: Callable[[Session], Wanted], *, opening: int) -> Outset:
         if key != KEY:
             raise SessionNotFound(f"No session '{key.name}'.")
         session = Session(1, key, None, self.settings, self.meta, len(self.stored), START, START)
-        most = newest(session)
+        most = wanted(session).newest
         messages = await self.messages(1, limit=most, newest_first=True)
         first = await self.messages(1, before=messages[-1].position, limit=opening) if len(messages) == most else []
         snapshot = next((snapshot for snapshot in reversed(self.snapshots) if not snapshot.stale), None)

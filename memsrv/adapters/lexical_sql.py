@@ -105,14 +105,18 @@ class SqlLexicalIndex:
         self._held_bytes = 0
         self._locks = [asyncio.Lock() for _ in range(LOCKS)]  # so that two searches do not build the same lists
 
-    async def open(self, scope: Scope) -> SqlLexicon:
-        """The scope as it is committed."""
-        states = await self._database.read(lambda connection: states_of(connection, scope)) if scope.session_numbers else {}
+    async def open(self, *scopes: Scope) -> list[SqlLexicon]:
+        """See `ports.LexicalIndex`."""
+        states = await self._database.read(lambda connection: [states_of(connection, scope) for scope in scopes])
+        opened = [await self._opened(scope, found) for scope, found in zip(scopes, states, strict=True)]
+        self._shrink()
+        return opened
+
+    async def _opened(self, scope: Scope, states: Mapping[int, State]) -> SqlLexicon:
         for number in scope.session_numbers:
             if number not in states:
                 self._drop(number)
         entries = {number: await self._fresh(number, states[number]) for number in sorted(states)}
-        self._shrink()
         return SqlLexicon(entries, k1=self._k1, b=self._b)
 
     async def _fresh(self, number: int, state: State) -> Entry:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from memsrv.adapters.calibration_sql import calibration_of, row_of
 from memsrv.adapters.database import Database
 from memsrv.adapters.sessions_sql import PINS, pin_of, session_of, session_row
 from memsrv.adapters.snapshots_sql import newest_sound
 from memsrv.adapters.transcript_rows import LAST, NEWEST_FIRST, OLDEST_FIRST, message_of
 from memsrv.core.text.content import text_of
-from memsrv.model import Message, Outset, Session, SessionKey
+from memsrv.model import Message, Outset, Session, SessionKey, Wanted
 
 HELD_SESSIONS = 256
 HELD_CHARS = 200_000
@@ -47,22 +48,24 @@ class Ends:
 
 
 class SqlOutsets:
-    """Session, pins, newest sound summary and newest messages at once."""
+    """Session, pins, newest sound summary, newest messages and the model's factor at once."""
 
     def __init__(self, database: Database):
         self._database = database
         self._held: OrderedDict[int, Ends] = OrderedDict()  # the one used last stands last
 
-    async def read(self, key: SessionKey, *, newest: Callable[[Session], int], opening: int) -> Outset:
+    async def read(self, key: SessionKey, wanted: Callable[[Session], Wanted], *, opening: int) -> Outset:
         """See `ports.Outsets`."""
 
         def run(connection: Connection) -> tuple[Outset, Ends]:
             session = session_of(session_row(connection, key))
             pins = tuple(pin_of(row) for row in connection.execute(PINS, {"session_number": session.number}))
-            most = newest(session)
-            ends = read_ends(connection, session, self._held.get(session.number), most=most, opening=opening)
+            of_it = wanted(session)
+            ends = read_ends(connection, session, self._held.get(session.number), most=of_it.newest, opening=opening)
             snapshot = newest_sound(connection, session.number)
-            return Outset(session, pins, snapshot, ends.newest[:most], ends.opening(most)), ends
+            percent = calibration_of(row_of(connection, key.tenant, of_it.model or "")).percent
+            newest, first = ends.newest[: of_it.newest], ends.opening(of_it.newest)
+            return Outset(session, pins, snapshot, newest, first, percent), ends
 
         outset, ends = await self._database.read(run)
         self._hold(outset.session.number, ends)

@@ -10,7 +10,7 @@ from memsrv.model.chunks import SUMMARY, Chunk, NewChunk, Span, StoredChunk
 from memsrv.model.index import Generation, PendingChunk, Said, Scope
 from memsrv.model.messages import Appended, Draft, Message, NewMessage, Payload, Stored, StoredMessage, Stretch
 from memsrv.model.modes import Mode, Switch
-from memsrv.model.prompts import Format, Outset, Prompt, PromptRequest, Receipt, Region, RegionName
+from memsrv.model.prompts import Format, Outset, Prompt, PromptRequest, Receipt, Region, RegionName, Wanted
 from memsrv.model.recalls import CosineScale, Reach, Recall, Recalls
 from memsrv.model.sessions import Forgotten, Meta, Pin, Session, SessionCounts, SessionKey
 from memsrv.model.snapshots import NewPassage, NewSnapshot, Snapshot, Standing, Trigger
@@ -66,4 +66,5 @@ __all__ = [
     "Switch",
     "Task",
     "Trigger",
+    "Wanted",
 ]

@@ -29,15 +29,24 @@ class RegionName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a prompt begins with depends on this: how many of the `newest` messages it reads, and the `model` it is for."""
+
+    newest: int
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outset:
     """What a prompt begins with, as of one moment: `newest` messages from the newest back and, if there are more before them, the
-    session's `opening` ones in order."""
+    session's `opening` ones in order. `percent`: tokens that the model's provider counts for a hundred of ours."""
 
     session: Session
     pins: tuple[Pin, ...]
     snapshot: Snapshot | None
     newest: tuple[Message, ...]
     opening: tuple[Message, ...] = ()
+    percent: int = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from memsrv.core.prompt.calibration import Calibration
-from memsrv.model import Outset, Session, SessionKey
+from memsrv.model import Outset, Session, SessionKey, Wanted
 
 
 class Outsets(Protocol):
     """What prompts begin with."""
 
-    async def read(self, key: SessionKey, *, newest: Callable[[Session], int], opening: int) -> Outset:
-        """One committed state of a session: itself, its pins, its newest sound snapshot, as many of its newest messages as
-        `newest` says for it, and if there are more, its first `opening` ones (before those). Else SessionNotFound."""
+    async def read(self, key: SessionKey, wanted: Callable[[Session], Wanted], *, opening: int) -> Outset:
+        """One committed state of a session: itself, its pins, its newest sound snapshot, as many of its newest messages as are
+        `wanted` of it, and if there are more, its first `opening` ones (before those); what is known of the counts of the
+        wanted model. Else SessionNotFound."""
         ...
 
 

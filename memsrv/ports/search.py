@@ -53,8 +53,8 @@ class Lexicon(Protocol):
 class LexicalIndex(Protocol):
     """BM25 over each chunk's terms and, weakened, those of its neighbours."""
 
-    async def open(self, scope: Scope) -> Lexicon:
-        """The scope as it is committed."""
+    async def open(self, *scopes: Scope) -> Sequence[Lexicon]:
+        """A lexicon for each of the scopes of one tenant, as they are committed at one moment."""
         ...
 
 

@@ -46,6 +46,7 @@ from memsrv.model import (
     Session,
     SessionKey,
     Snapshot,
+    Wanted,
 )
 from memsrv.ports import Outsets, Receipts, TokenCounter, Transcript
 from memsrv.services.lull import Lull
@@ -88,14 +89,6 @@ class Room(Protocol):
         ...
 
 
-class Factors(Protocol):
-    """The calibration, as far as a prompt needs it."""
-
-    async def percent(self, tenant: str, model: str | None) -> int:
-        """Tokens that the provider of a model counts for a hundred of ours."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What the stores hold for one prompt."""
@@ -129,10 +122,9 @@ class Assembler:
         counter: TokenCounter,
         defaults: Defaults,
         room: Room | None = None,
-        factors: Factors | None = None,
         lull: Lull | None = None,
     ):
-        self._room, self._factors = room, factors
+        self._room = room
         self._lull = lull or Lull()
         self._outsets = outsets
         self._transcript = transcript
@@ -161,7 +153,7 @@ class Assembler:
     async def _prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
         outset = await self._outset(key, request)
         session = outset.session
-        policy = await self._calibrated(session, self.policy(session, request))
+        policy = replace(self.policy(session, request), percent=outset.percent)
         try:
             made = await self._made(outset, policy, request)
         except BudgetTooSmall as error:
@@ -172,9 +164,12 @@ class Assembler:
 
     async def _outset(self, key: SessionKey, request: PromptRequest) -> Outset:
         """What the prompt begins with."""
-        outset = await self._outsets.read(
-            key, newest=lambda session: least_read(self.policy(session, request), request), opening=OPENING_MESSAGES
-        )
+
+        def wanted(session: Session) -> Wanted:
+            policy = self.policy(session, request)
+            return Wanted(least_read(policy, request), policy.model)
+
+        outset = await self._outsets.read(key, wanted, opening=OPENING_MESSAGES)
         unknown = await self._unknown(outset.session, request)
         if not unknown:
             return outset
@@ -190,12 +185,6 @@ class Assembler:
             return ()
         later = await self._transcript.messages(session.number, after=first - 1, limit=LOOK_BACK)
         return [message for message in later if not knows(request, message.position)]
-
-    async def _calibrated(self, session: Session, policy: Policy) -> Policy:
-        """The policy with what the model's provider was found to count."""
-        if self._factors is None:
-            return policy
-        return replace(policy, percent=await self._factors.percent(session.key.tenant, policy.model))
 
     async def _made(self, outset: Outset, policy: Policy, request: PromptRequest) -> Prompt:
         """Read on, recall, fit."""
@@ -260,10 +249,11 @@ class Assembler:
         endless = policy.mode is Mode.FULL or policy.compacts
         page, read, spent = list(outset.newest), list(outset.newest), 0
         while len(page) == limit:
-            if endless:
+            shown = not endless or read[-1].position <= covered_upto + 1
+            if not shown:
                 known = [message for message in page if knows(request, message.position)]
                 spent += await asyncio.to_thread(least_cost, known, policy.limit_tokens, sizes)
-            shown = not endless or spent > policy.limit_tokens or read[-1].position <= covered_upto + 1
+                shown = spent > policy.limit_tokens
             asked = any(message.role == "user" and knows(request, message.position) for message in read)
             if shown and (asked or len(read) >= most):
                 break

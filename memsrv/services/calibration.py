@@ -39,10 +39,6 @@ class Calibrator:
     def __init__(self, calibrations: Calibrations, receipts: Receipts, counter: TokenCounter):
         self._calibrations, self._receipts, self._counter = calibrations, receipts, counter
 
-    async def percent(self, tenant: str, model: str | None) -> int:
-        """The factor in force for a model (None: prompts that name none), in percent."""
-        return (await self._calibrations.find(tenant, model or "")).percent
-
     async def report(
         self, session: Session, prompt_tokens: int, *, receipt: str | None = None, model: str | None = None
     ) -> Usage:

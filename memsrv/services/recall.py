@@ -68,8 +68,8 @@ class RecallService:
         if not query.strip() or k == 0:
             return Recalls(())
         scope = await self._sessions.scope(session, owner_wide=reach is Reach.OWNER)
-        lexicon, of_summaries, vector = await asyncio.gather(
-            self._lexical.open(scope), self._lexical.open(scope.of_passages()), self._embedded(query)
+        (lexicon, of_summaries), vector = await asyncio.gather(
+            self._lexical.open(scope, scope.of_passages()), self._embedded(query)
         )
         said, summed_up = await asyncio.to_thread(self._by_words, query, lexicon, of_summaries)
         near, near_passages = await asyncio.gather(

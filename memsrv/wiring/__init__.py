@@ -192,7 +192,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     begun(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
-    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, calibrator, lull)
+    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, lull)
     return Runtime(
         settings=settings,
         access=access_for(settings),

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsrv.adapters import outsets_sql
+from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import Database
 from memsrv.adapters.outsets_sql import SqlOutsets
 from memsrv.adapters.transcript_sql import SqlTranscript
-from memsrv.model import NewMessage, Outset, Session, SessionKey
+from memsrv.model import NewMessage, Outset, Session, SessionKey, Wanted
 
 KEY = SessionKey("acme", "talk")
 OPENING = 3
@@ -64,7 +65,7 @@ async def done(transcript: SqlTranscript, step: str, value: int, numbers: "count
 
 
 async def read(outsets: SqlOutsets, most: int) -> Outset:
-    return await outsets.read(KEY, newest=lambda session: most, opening=OPENING)
+    return await outsets.read(KEY, lambda session: Wanted(most), opening=OPENING)
 
 
 @pytest.fixture
@@ -82,11 +83,11 @@ async def test_a_read_that_a_later_one_overtakes_neither_tells_nor_keeps_what_ca
         await transcript.append(KEY, [new("second")])
         await read(outsets, 4)
 
-    def overtaken(session: Session) -> int:
+    def overtaken(session: Session) -> Wanted:
         asyncio.run_coroutine_threadsafe(overtake(), loop).result(30)
-        return 4
+        return Wanted(4)
 
-    outset = await outsets.read(KEY, newest=overtaken, opening=OPENING)
+    outset = await outsets.read(KEY, overtaken, opening=OPENING)
     assert (outset.session.last_position, [one.position for one in outset.newest]) == (1, [1])
     assert [one.position for one in (await read(outsets, 4)).newest] == [2, 1]
 
@@ -99,3 +100,15 @@ async def test_long_messages_are_not_held(database):
     await transcript.append(KEY, [new("long " * outsets_sql.HELD_CHARS)])
     assert len((await read(outsets, 4)).newest) == 2
     assert len(outsets._held) == 0
+
+
+async def test_an_outset_tells_what_is_known_of_the_counts_of_the_model_that_is_wanted(database):
+    await SqlTranscript(database).append(KEY, [new("first")])
+    calibrations, outsets = SqlCalibrations(database), SqlOutsets(database)
+    await calibrations.change(KEY.tenant, "gpt-4o", lambda old: replace(old, percent=120))
+    await calibrations.change("another", "qwen", lambda old: replace(old, percent=150))
+
+    async def percent(model: str | None) -> int:
+        return (await outsets.read(KEY, lambda session: Wanted(1, model), opening=OPENING)).percent
+
+    assert [await percent(model) for model in ("gpt-4o", "qwen", None)] == [120, 100, 100]

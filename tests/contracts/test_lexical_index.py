@@ -66,7 +66,7 @@ async def numbers_in(stores, scope: Scope) -> list[int]:
 
 
 async def search(lexical, scope: Scope, terms: Sequence[str], *, limit: int) -> Worded:
-    return (await lexical.open(scope)).search(terms, limit=limit)
+    return (await lexical.open(scope))[0].search(terms, limit=limit)
 
 
 async def check(stores, lexical, scope: Scope, sessions: Sequence[Sequence[list[str]]], query: Sequence[str]) -> None:
@@ -190,7 +190,7 @@ async def test_searches_beside_writes_see_whole_batches(stores, message, lexical
 
 
 async def traits_in(lexical, scope: Scope, numbers: Sequence[int]) -> np.ndarray:
-    return (await lexical.open(scope)).traits(np.array(sorted(set(numbers)), np.int64))
+    return (await lexical.open(scope))[0].traits(np.array(sorted(set(numbers)), np.int64))
 
 
 async def test_traits_tell_where_a_chunk_comes_from_and_what_it_is_like(stores, message, lexical, key):
@@ -232,6 +232,6 @@ async def test_the_newest_chunk_tells_the_time(stores, message, lexical, key):
     times = [datetime(2026, 3, day, tzinfo=UTC) for day in (1, 9, 5)]
     new = [message("x", id=str(n), sent_at=at) for n, at in enumerate(times)]
     number = (await stores.transcript.append(key, new)).session.number
-    lexicon = await lexical.open(Scope(key.tenant, (number,)))
+    [lexicon] = await lexical.open(Scope(key.tenant, (number,)))
     assert lexicon.newest_at(number) == times[-1].timestamp()
     assert lexicon.newest_at(number + 1) == 0.0

@@ -37,7 +37,7 @@ async def indexed(stores, generation) -> list[int]:
 
 async def found(stores, number: int, word: str, tenant: str = "acme") -> list[str]:
     scope = Scope(tenant, (number,)).of_passages()
-    lexicon = await stores.lexical.open(scope)
+    [lexicon] = await stores.lexical.open(scope)
     numbers = lexicon.search([word], limit=9).numbers.tolist()
     there = await stores.transcript.chunks(scope, numbers)
     return [there[number].text for number in numbers if number in there]
@@ -57,7 +57,7 @@ async def test_a_passage_waits_for_its_vector_after_the_messages(stores, number,
 async def test_a_passage_is_no_chunk_of_the_session(stores, number, generation):
     counts = await stores.sessions.counts(number)
     assert (counts.chunks, counts.pending_index) == (3, 3)
-    assert (await stores.lexical.open(Scope("acme", (number,)))).search(["kyoto"], limit=9).numbers.tolist() == []
+    assert (await stores.lexical.open(Scope("acme", (number,))))[0].search(["kyoto"], limit=9).numbers.tolist() == []
 
 
 async def test_passages_are_found_by_their_words(stores, number):
