@@ -62,6 +62,12 @@ async def timed(repeats: int, call: Callable[[int], Awaitable[Scored]]) -> tuple
     return statistics.median(spent), answers
 
 
+async def search(index: ChromaVectors, scope: Scope, query: np.ndarray) -> Scored:
+    """As recall does it."""
+    vectors = await index.open(scope)
+    return await asyncio.to_thread(vectors.search, query, limit=LIMIT)
+
+
 async def measure(store: int, dimension: int, repeats: int) -> Table:
     """The table."""
     rng = np.random.default_rng(0)
@@ -77,10 +83,10 @@ async def measure(store: int, dimension: int, repeats: int) -> Table:
         queries = clustered(repeats, dimension, rng)
         for session, size in enumerate(sizes(store)):
             scope = Scope("bench", (session,))
-            cold_ms, _ = await timed(1, lambda i, scope=scope: exact.search(scope, queries[i], limit=LIMIT))
-            cached_ms, true = await timed(repeats, lambda i, scope=scope: exact.search(scope, queries[i], limit=LIMIT))
-            await through_index.search(scope, queries[0], limit=LIMIT)
-            index_ms, found = await timed(repeats, lambda i, scope=scope: through_index.search(scope, queries[i], limit=LIMIT))
+            cold_ms, _ = await timed(1, lambda i, scope=scope: search(exact, scope, queries[i]))
+            cached_ms, true = await timed(repeats, lambda i, scope=scope: search(exact, scope, queries[i]))
+            await search(through_index, scope, queries[0])
+            index_ms, found = await timed(repeats, lambda i, scope=scope: search(through_index, scope, queries[i]))
             recall = statistics.mean(
                 len(np.intersect1d(a.numbers, b.numbers)) / len(a.numbers) for a, b in zip(true, found, strict=True)
             )

@@ -28,7 +28,7 @@ from memsrv.model import (
     SessionKey,
     Stretch,
 )
-from memsrv.ports import Embedder, Scored, Summarizer, Transcript, VectorIndex
+from memsrv.ports import Embedder, Summarizer, Transcript, VectorIndex, Vectors
 
 TARGETS = frozenset({"embedder", "index", "index.written", "index.use", "index.query", "after_transcript_commit", "summarizer"})
 BEHAVIOURS = (
@@ -171,9 +171,9 @@ class FaultyVectors:
         await self._inner.remove(chunk_numbers)
         await self._faults.strike("index.written", IndexDown)
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
+    async def open(self, scope: Scope) -> Vectors:
         await self._faults.strike("index.query", IndexDown)
-        return await self._inner.search(scope, vector, limit=limit, also=also)
+        return await self._inner.open(scope)
 
     async def count(self) -> int:
         return await self._inner.count()

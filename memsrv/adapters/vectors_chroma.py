@@ -27,7 +27,7 @@ from memsrv.core.recall.nearest import Matrix, MatrixCache, best, nearest
 from memsrv.core.remembering import Latest
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Scope
-from memsrv.ports import Scored
+from memsrv.ports import Scored, Vectors
 
 READERS = 3
 REFRESH_S = 2.0
@@ -160,22 +160,32 @@ class ChromaVectors:
                     self._apply(key, removed(gone))
                 self._large.clear()
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
-        """The nearest `limit` chunks of the scope, and those of `also` that are in it, with cosines, best first."""
+    async def open(self, scope: Scope) -> Vectors:
+        """See `ports.VectorIndex`. The vectors of a scope that is searched exactly are in memory when this returns."""
         if not scope.session_numbers:
-            return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
-        opened = self._current()
-        assert vector.shape == (opened.dimension,), "a query of the index's own embedder"
-        query = vector.astype(np.float32)
+            return Exact([])
+        opened: Collection | None = self._current()
         try:
-            found = await self._search(opened, scope, query, limit, also)
+            matrices = await self._matrices(self._current(), scope)
+        except IndexDown as error:
+            if not chroma.may_pass(error):
+                raise
+            opened = None
+        if opened is not self._answering:  # after a swap: a collection that is being removed may answer with less than it held
+            matrices = await self._matrices(self._current(), scope)
+        return ThroughIndex(self, scope) if matrices is None else Exact(matrices)
+
+    def nearest(self, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
+        """What Chroma's index finds in a scope; the cosines of `also` are exact. Blocking."""
+        opened = self._current()
+        try:
+            found = self._guarded(approximate, opened, scope, vector, limit, also)
             if opened is self._answering:
                 return found
         except IndexDown as error:
             if not chroma.may_pass(error):
                 raise
-        # after a swap: a collection that is being removed may answer with less than it held
-        return await self._search(self._current(), scope, query, limit, also)
+        return self._guarded(approximate, self._current(), scope, vector, limit, also)  # as in `open`
 
     async def count(self) -> int:
         """Vectors in the generation that is filled."""
@@ -203,14 +213,6 @@ class ChromaVectors:
             await self._run(self._writer, chroma.disconnect, opened.client)
         for threads in (self._writer, self._readers):
             threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _search(
-        self, opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray
-    ) -> Scored:
-        matrices = await self._matrices(opened, scope)
-        if matrices is None:
-            return await self._run(self._readers, approximate, opened, scope, vector, limit, also)
-        return await self._run(self._readers, exact, matrices, vector, limit, also)
 
     async def _matrices(self, opened: Collection, scope: Scope) -> list[Matrix] | None:
         """The scope's vectors, or None if they are too many for exact search."""
@@ -318,17 +320,34 @@ class ChromaVectors:
 
     async def _run(self, threads: ThreadPoolExecutor, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call Chroma in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(threads, lambda: self._guarded(call, *args, **kwargs))
 
-        def guarded() -> R:
-            with chroma.errors_mapped(self._hint):
-                return call(*args, **kwargs)
-
-        return await asyncio.get_running_loop().run_in_executor(threads, guarded)
+    def _guarded(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        with chroma.errors_mapped(self._hint):
+            return call(*args, **kwargs)
 
 
-def exact(matrices: Sequence[Matrix], vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
-    """The answer from memory."""
-    return Scored(*nearest(matrices, vector, limit=limit, also=also))
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """ports.Vectors in memory."""
+
+    matrices: Sequence[Matrix]
+
+    def search(self, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
+        """See `ports.Vectors`."""
+        return Scored(*nearest(self.matrices, vector.astype(np.float32), limit=limit, also=also))
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughIndex:
+    """ports.Vectors of a scope that is too large for memory."""
+
+    index: ChromaVectors
+    scope: Scope
+
+    def search(self, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
+        """See `ports.Vectors`."""
+        return self.index.nearest(self.scope, vector.astype(np.float32), limit, also)
 
 
 def approximate(opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:

@@ -10,7 +10,7 @@ from memsrv.ports.keys import Keys
 from memsrv.ports.processes import Claims, Lead
 from memsrv.ports.prompts import Calibrations, Outsets, Receipts
 from memsrv.ports.queue import IndexQueue
-from memsrv.ports.search import LexicalIndex, Lexicon, Scored, VectorIndex, Worded
+from memsrv.ports.search import LexicalIndex, Lexicon, Scored, VectorIndex, Vectors, Worded
 from memsrv.ports.sessions import Sessions, Switches
 from memsrv.ports.summaries import Compactions, Snapshots, Summarizer
 from memsrv.ports.text import Analyzer, Embedder, TokenCounter
@@ -42,5 +42,6 @@ __all__ = [
     "Transcript",
     "Upstream",
     "VectorIndex",
+    "Vectors",
     "Worded",
 ]

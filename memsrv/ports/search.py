@@ -58,6 +58,15 @@ class LexicalIndex(Protocol):
         ...
 
 
+class Vectors(Protocol):
+    """The vectors of a scope, as they were when it was opened or later."""
+
+    def search(self, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
+        """The nearest `limit` chunks of the scope, and those of `also` that are in it, each with its cosine similarity,
+        best first. It computes, and may ask a server, so it is called in a thread. Raises IndexDown."""
+        ...
+
+
 class VectorIndex(Protocol):
     """Vectors of chunks, searched by cosine."""
 
@@ -87,9 +96,8 @@ class VectorIndex(Protocol):
         """Take vectors out of every generation; those that are not there are ignored."""
         ...
 
-    async def search(self, scope: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
-        """The nearest `limit` chunks of the scope, and those of `also` that are in it, each with its cosine similarity,
-        best first."""
+    async def open(self, scope: Scope) -> Vectors:
+        """The vectors of a scope. Raises IndexDown."""
         ...
 
     async def count(self) -> int:

@@ -9,6 +9,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from memsrv.core.recall.ranking import RELEVANT, SURE, Ranked
 from memsrv.core.summary.passages import asks_for_earlier, lines_of
 from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import Chunk, Reach, Recall, Recalls, Scope, Session
-from memsrv.ports import Analyzer, Embedder, LexicalIndex, Lexicon, Scored, Sessions, Transcript, VectorIndex, Worded
+from memsrv.ports import Analyzer, Embedder, LexicalIndex, Lexicon, Scored, Sessions, Transcript, VectorIndex, Vectors, Worded
 
 CANDIDATES = 300  # of each search; docs/recall.md tells what fewer would cost
 PASSAGES = 2
@@ -26,6 +27,8 @@ TELLING, ASKED_FOR = 2 * RELEVANT, -1.0
 """So much a passage must have to do with the query, and where what was settled earlier is asked for: then the rest of the query
 tells little."""
 QUERY_WAIT_S = 5.0
+SEARCHERS = ThreadPoolExecutor(4, "recall")
+"""The threads of the searches: an index that answers slowly takes none of those that all share."""
 NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
@@ -71,33 +74,30 @@ class RecallService:
         (lexicon, of_summaries), vector = await asyncio.gather(
             self._lexical.open(scope, scope.of_passages()), self._embedded(query)
         )
-        said, summed_up = await asyncio.to_thread(self._by_words, query, lexicon, of_summaries)
-        near, near_passages = await asyncio.gather(
-            self._nearest(scope, vector, said), self._nearest(scope_of(of_summaries, scope), vector, summed_up)
-        )
+        nearby = await self._opened(scope, vector)
+        near_summaries = await self._opened(Scope(scope.tenant, of_summaries.session_numbers), vector)
         scale, earlier = self._embedder.cosine_scale, asks_for_earlier(query)
 
-        def best() -> tuple[list[Ranked], list[Ranked]]:
+        def search() -> tuple[list[Ranked], list[Ranked], bool]:
+            terms = self._analyzer.terms(query)
+            said, near = found_in(lexicon, nearby, terms, vector)
+            summed_up, near_passages = found_in(of_summaries, near_summaries, terms, vector)
             found = candidates(lexicon, said, near or NO_VECTORS, without)
             now = lexicon.newest_at(session.number)
             wanted = scale if relevant_only else None
             hits = ranking.best(found, query, now=now, k=k, min_score=min_score, scale=wanted)
             found = candidates(of_summaries, summed_up, near_passages or NO_VECTORS, frozenset())
             least = ASKED_FOR if earlier else TELLING
-            return hits, ranking.of_summaries(found, query, least=least, min_score=min_score, scale=scale)
+            passages = ranking.of_summaries(found, query, least=least, min_score=min_score, scale=scale)
+            return hits, passages, near is None
 
-        ranked, ranked_passages = await asyncio.to_thread(best)
+        ranked, ranked_passages, degraded = await asyncio.get_running_loop().run_in_executor(SEARCHERS, search)
         numbers = [one.number for one in (*ranked, *ranked_passages)]
         there = await self._transcript.chunks(scope.with_passages(), numbers)
         hits = recalls(ranked, there)
         shown = [*told, *(hit.chunk.text for hit in hits if not earlier)]
         fresh = list(news(recalls(ranked_passages, there), shown))[: PASSAGES if earlier else 1]
-        return Recalls(tuple(joined(hits, fresh, k, first=earlier)), () if near else ("recall",))
-
-    def _by_words(self, query: str, *lexicons: Lexicon) -> list[Worded]:
-        """What the words of a query find in each."""
-        terms = self._analyzer.terms(query)
-        return [lexicon.search(terms, limit=CANDIDATES) for lexicon in lexicons]
+        return Recalls(tuple(joined(hits, fresh, k, first=earlier)), ("recall",) if degraded else ())
 
     async def _embedded(self, query: str) -> np.ndarray | None:
         try:
@@ -107,18 +107,27 @@ class RecallService:
             return None
         return vector if np.isfinite(vector).all() and vector.any() else None
 
-    async def _nearest(self, scope: Scope, vector: np.ndarray | None, worded: Worded) -> Scored | None:
+    async def _opened(self, scope: Scope, vector: np.ndarray | None) -> Vectors | None:
+        """The vectors of a scope, if there are any to ask and something to ask them."""
         if vector is None:
             return None
         try:
-            return await self._vectors.search(scope, vector, limit=CANDIDATES, also=worded.numbers)
+            return await self._vectors.open(scope)
         except IndexDown:
             return None
 
 
-def scope_of(lexicon: Lexicon, scope: Scope) -> Scope:
-    """The sessions of a scope that hold anything."""
-    return Scope(scope.tenant, lexicon.session_numbers)
+def found_in(
+    lexicon: Lexicon, vectors: Vectors | None, terms: Sequence[str], vector: np.ndarray | None
+) -> tuple[Worded, Scored | None]:
+    """What words find in a scope and what vectors find, None if these cannot be asked."""
+    worded = lexicon.search(terms, limit=CANDIDATES)
+    if vectors is None or vector is None:
+        return worded, None
+    try:
+        return worded, vectors.search(vector, limit=CANDIDATES, also=worded.numbers)
+    except IndexDown:
+        return worded, None
 
 
 def candidates(lexicon: Lexicon, worded: Worded, scored: Scored, without: frozenset[int]) -> ranking.Candidates:

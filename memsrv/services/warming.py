@@ -8,11 +8,9 @@ first. (3) A search that comes meanwhile is not held up but by the session it as
 import asyncio
 import contextlib
 
-import numpy as np
-
 from memsrv.errors import IndexDown, StoreDown
 from memsrv.model import Scope
-from memsrv.ports import Embedder, LexicalIndex, Sessions, VectorIndex
+from memsrv.ports import LexicalIndex, Sessions, VectorIndex
 
 MOST_SESSIONS = 64
 RETRY_S = 0.5
@@ -27,12 +25,11 @@ class Warming:
         sessions: Sessions,
         lexical: LexicalIndex,
         vectors: VectorIndex,
-        embedder: Embedder,
         *,
         most_chunks: int,
         retry_s: float = RETRY_S,
     ):
-        self._sessions, self._lexical, self._vectors, self._embedder = sessions, lexical, vectors, embedder
+        self._sessions, self._lexical, self._vectors = sessions, lexical, vectors
         self._most_chunks, self._retry_s = most_chunks, retry_s
         self._task: asyncio.Task[None] | None = None
 
@@ -62,18 +59,9 @@ class Warming:
                 await self._vectors_of(scope)
 
     async def _vectors_of(self, scope: Scope) -> None:
-        """Any search of a scope reads its vectors; the index may not be open yet."""
+        """The index may not be open yet."""
         for _ in range(TRIES):
             with contextlib.suppress(IndexDown):
-                dimension = self._embedder.dimension
-                if dimension:
-                    await self._vectors.search(scope, unit(dimension), limit=1)
-                    return
+                await self._vectors.open(scope)
+                return
             await asyncio.sleep(self._retry_s)
-
-
-def unit(dimension: int) -> np.ndarray:
-    """Some unit vector."""
-    vector = np.zeros(dimension, np.float32)
-    vector[0] = 1.0
-    return vector

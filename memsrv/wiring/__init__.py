@@ -190,7 +190,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
-    begun(Warming(sessions, lexical, vectors, embedder, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
+    begun(Warming(sessions, lexical, vectors, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
     assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, lull)
     return Runtime(

@@ -14,6 +14,7 @@ import pytest
 from memsrv.adapters.vectors_chroma import ChromaVectors
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Said, Scope
+from memsrv.ports import Scored
 from tests.chroma_server import chroma_server
 
 DIMENSION = 16
@@ -74,25 +75,30 @@ def rows(count: int, seed: int = 0) -> np.ndarray:
     return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
 
 
+async def answer(index: ChromaVectors, where: Scope, vector: np.ndarray, *, limit: int, also: Sequence[int] = ()) -> Scored:
+    vectors = await index.open(where)
+    return await asyncio.to_thread(vectors.search, vector, limit=limit, also=also)
+
+
 async def found(index: ChromaVectors, where: Scope, vector: np.ndarray, limit: int = 10, also: Sequence[int] = ()) -> list[int]:
-    return list((await index.search(where, vector, limit=limit, also=also)).numbers.tolist())
+    return list((await answer(index, where, vector, limit=limit, also=also)).numbers.tolist())
 
 
 async def test_the_nearest_come_first_with_their_cosines(index: ChromaVectors) -> None:
     vectors = rows(60)
     await index.put([chunk(i) for i in range(60)], vectors)
-    answer = await index.search(scope(1), vectors[7], limit=5)
+    scored = await answer(index, scope(1), vectors[7], limit=5)
     cosines = vectors @ vectors[7]
-    assert answer.numbers.tolist() == np.argsort(-cosines)[:5].tolist()
-    assert answer.scores == pytest.approx(np.sort(cosines)[::-1][:5], abs=1e-5)
-    assert answer.numbers.dtype == np.int64
-    assert answer.scores.dtype == np.float32
+    assert scored.numbers.tolist() == np.argsort(-cosines)[:5].tolist()
+    assert scored.scores == pytest.approx(np.sort(cosines)[::-1][:5], abs=1e-5)
+    assert scored.numbers.dtype == np.int64
+    assert scored.scores.dtype == np.float32
 
 
 async def test_an_empty_scope_answers_nothing(index: ChromaVectors) -> None:
     await index.put([chunk(1)], rows(1))
-    answer = await index.search(scope(), rows(1)[0], limit=10, also=[1])
-    assert answer.numbers.shape == answer.scores.shape == (0,)
+    scored = await answer(index, scope(), rows(1)[0], limit=10, also=[1])
+    assert scored.numbers.shape == scored.scores.shape == (0,)
 
 
 async def test_an_index_with_nothing_in_it_answers_nothing(index: ChromaVectors) -> None:
@@ -124,10 +130,10 @@ async def test_chunks_asked_for_by_number_come_with_their_cosines(index: ChromaV
     await index.put([chunk(i, session=i % 2) for i in range(50)], vectors)
     cosines = vectors @ vectors[0]
     farthest = min(range(0, 50, 2), key=lambda i: cosines[i])
-    answer = await index.search(scope(0), vectors[0], limit=3, also=[farthest, 1, 4711])
-    assert answer.numbers.tolist()[-1] == farthest
-    assert answer.scores[-1] == pytest.approx(cosines[farthest], abs=1e-5)
-    assert len(answer.numbers) == 4
+    scored = await answer(index, scope(0), vectors[0], limit=3, also=[farthest, 1, 4711])
+    assert scored.numbers.tolist()[-1] == farthest
+    assert scored.scores[-1] == pytest.approx(cosines[farthest], abs=1e-5)
+    assert len(scored.numbers) == 4
 
 
 async def test_a_search_for_none_answers_those_asked_for_by_number(index: ChromaVectors) -> None:
@@ -155,9 +161,9 @@ async def test_putting_again_overwrites(index: ChromaVectors) -> None:
     await index.put([chunk(1), chunk(2)], vectors[:2])
     await found(index, scope(1), vectors[0])
     await index.put([chunk(1)], vectors[2:])
-    answer = await index.search(scope(1), vectors[2], limit=1)
-    assert answer.numbers.tolist() == [1]
-    assert answer.scores[0] == pytest.approx(1.0, abs=1e-5)
+    scored = await answer(index, scope(1), vectors[2], limit=1)
+    assert scored.numbers.tolist() == [1]
+    assert scored.scores[0] == pytest.approx(1.0, abs=1e-5)
     assert await index.count() == 2
 
 
@@ -307,7 +313,7 @@ async def test_a_vector_of_another_dimension_is_our_mistake(index: ChromaVectors
 async def test_before_use_everything_is_down(build: Build) -> None:
     index = build(EXACT)
     with pytest.raises(IndexDown):
-        await index.search(scope(1), rows(1)[0], limit=1)
+        await index.open(scope(1))
     with pytest.raises(IndexDown):
         await index.count()
     await index.close()
