@@ -42,21 +42,19 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message, or a tool call with its results."""
+    """One message, or a tool call with its results. What hangs on the messages is worked out once: each is asked for many times
+    in a prompt, and the unit of a plain message stands in one prompt after the other."""
 
     messages: tuple[Shown, ...]
+    role: str = field(init=False, compare=False)
+    calls: bool = field(init=False, compare=False)
+    payloads: tuple[Payload, ...] = field(init=False, compare=False)
 
-    @property
-    def role(self) -> str:
-        return str(self.messages[0].payload["role"])
-
-    @property
-    def calls(self) -> bool:
-        return "tool_calls" in self.messages[0].payload
-
-    @property
-    def payloads(self) -> tuple[Payload, ...]:
-        return tuple(message.payload for message in self.messages)
+    def __post_init__(self) -> None:
+        first = self.messages[0].payload
+        object.__setattr__(self, "role", str(first["role"]))
+        object.__setattr__(self, "calls", "tool_calls" in first)
+        object.__setattr__(self, "payloads", tuple(message.payload for message in self.messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,11 @@ class Turn:
     """A user message and what follows up to the next; the first turn of a talk may lack the user message."""
 
     units: tuple[Unit, ...]
+    user: Unit | None = field(init=False, compare=False)
 
-    @property
-    def user(self) -> Unit | None:
-        return self.units[0] if self.units and self.units[0].role == "user" else None
+    def __post_init__(self) -> None:
+        first = self.units[0] if self.units and self.units[0].role == "user" else None
+        object.__setattr__(self, "user", first)
 
     @property
     def answered(self) -> bool:
@@ -115,10 +114,14 @@ def leading_system(messages: Sequence[Message]) -> Sequence[Message]:
 
 def paired(messages: Iterable[Message], *, max_tool_bytes: int) -> tuple[list[Unit], list[Mapping[str, Any]]]:
     """Units in order, and what was set aside. A result answers the newest call of its id that has no result yet."""
-    found: list[tuple[Shown, dict[str, Shown | None]]] = []
+    found: list[Unit | tuple[Shown, dict[str, Shown | None]]] = []
     waiting: dict[str, list[dict[str, Shown | None]]] = {}
     set_aside: list[Mapping[str, Any]] = []
     for message in messages:
+        if message.role != "tool" and is_short(message):
+            if unit := short_unit(Same(message), max_tool_bytes):
+                found.append(unit)
+            continue
         shown = shown_of(message, max_tool_bytes)
         if shown.payload["role"] == "tool":
             call_id = shown.payload["tool_call_id"]
@@ -131,8 +134,20 @@ def paired(messages: Iterable[Message], *, max_tool_bytes: int) -> tuple[list[Un
         for call_id in answers:
             waiting.setdefault(call_id, []).append(answers)
         found.append((shown, answers))
-    units = [unit for shown, answers in found if (unit := unit_of(shown, answers, set_aside))]
-    return units, set_aside
+    units = (one if isinstance(one, Unit) else unit_of(*one, set_aside) for one in found)
+    return [unit for unit in units if unit], set_aside
+
+
+def is_short(message: Message) -> bool:
+    """Whether a message is a short text, and calls nothing, as most are: what is made of it is remembered."""
+    content = message.payload.get("content")
+    return isinstance(content, str) and len(content) <= REMEMBERED_CHARS and message.payload.keys() <= PLAIN
+
+
+@lru_cache(4096)
+def short_unit(message: Same[Message], max_tool_bytes: int) -> Unit | None:
+    """The unit of a short message that answers no call; None if there is nothing to show."""
+    return unit_of(worked_out(message.value, max_tool_bytes), {}, [])
 
 
 def unit_of(shown: Shown, answers: Mapping[str, Shown | None], set_aside: list[Mapping[str, Any]]) -> Unit | None:
@@ -149,14 +164,11 @@ def unit_of(shown: Shown, answers: Mapping[str, Shown | None], set_aside: list[M
 
 def shown_of(message: Message, max_tool_bytes: int) -> Shown:
     """A stored message as it is sent. Calls that no provider would take (no id, the same id twice, no name) are left out."""
-    content = message.payload.get("content")
-    if isinstance(content, str) and len(content) <= REMEMBERED_CHARS and message.payload.keys() <= PLAIN:
-        return plain_shown(Same(message), max_tool_bytes)
-    return worked_out(message, max_tool_bytes)
+    return short_shown(Same(message), max_tool_bytes) if is_short(message) else worked_out(message, max_tool_bytes)
 
 
 @lru_cache(4096)
-def plain_shown(message: Same[Message], max_tool_bytes: int) -> Shown:
+def short_shown(message: Same[Message], max_tool_bytes: int) -> Shown:
     """The same message stands in one prompt after the other."""
     return worked_out(message.value, max_tool_bytes)
 

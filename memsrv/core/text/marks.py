@@ -13,6 +13,7 @@ A block is an opening tag, a fixed notice in its first line, the body, a closing
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 import regex
 
@@ -141,7 +142,12 @@ def listed(text: str) -> str:
 def called(name: object, role: str, max_chars: int) -> str:
     """A speaker as a line of ours names it: by name, else by role; a name that poses as a role, or as a summary, has the true
     one beside it."""
-    flat = " ".join(one_line(str(name or ""), max_chars).replace(":", " ").replace("：", " ").split())
+    return _called(str(name or "")[: 4 * max_chars], role, max_chars)
+
+
+@lru_cache(1024)
+def _called(name: str, role: str, max_chars: int) -> str:
+    flat = " ".join(one_line(name, max_chars).replace(":", " ").replace("：", " ").split())
     if not flat:
         return role
     poses = folded(flat) in ROLES - {role} or folded(flat).startswith(SUMMARY)
