@@ -42,7 +42,7 @@ async def test_an_answer_is_what_the_page_tells(http, talk, path, model):
 
 
 async def test_the_parts_of_answers_are_what_the_page_tells(http, talk):
-    receipt = (await http.get(f"{talk}/prompt?query=bell")).json()["receipt"]
+    receipt = (await http.get(f"{talk}/prompt?query=bell&mode=retrieval")).json()["receipt"]
     conforms(receipt, answers.ReceiptOut)
     assert receipt["recall"]
     for hit in receipt["recall"]:
