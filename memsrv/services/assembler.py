@@ -6,68 +6,53 @@ request on an unchanged session gives the same bytes, until a report moves a fac
 (4) No more of a transcript is read than can be shown, or than it takes to find the newest user message, which is looked for
 among the newest 512 messages. (5) With recall down the prompt comes without it, and says so. (6) Cleaning, counting and
 fitting run in a thread. (7) Where a summary stands for what left the window, every message is in one of the two, as far as
-the budget goes: while no summary covers it, it is in the window, whatever the window's size.
+the budget goes: while no summary covers it, it is in the window, whatever the window's size. (8) The query is embedded while
+the rest is read.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from memsrv.core.advice import advice
 from memsrv.core.asof import as_of, first_unknown, knows, said_by_then
-from memsrv.core.prompt.budget import Fit, fit, in_window
+from memsrv.core.making import Sources, least_cost, made_prompt, material_for, talked
+from memsrv.core.prompt.budget import in_window
 from memsrv.core.prompt.calibration import needed
 from memsrv.core.prompt.policy import Defaults, Policy, resolve
-from memsrv.core.prompt.receipts import account_body, bounded, receipt_id
-from memsrv.core.prompt.regions import READING, Material, material_of, meta_text, recall_text, state_text, summary_text
-from memsrv.core.prompt.required import framed, newest_user
-from memsrv.core.prompt.sections import spoken
+from memsrv.core.prompt.receipts import account_body
+from memsrv.core.prompt.regions import Material
+from memsrv.core.prompt.required import newest_user
 from memsrv.core.prompt.sending import plain_text
-from memsrv.core.prompt.sizes import MESSAGE_TOKENS, Sizes
-from memsrv.core.prompt.turns import CURRENT_LOOK_BACK, Talk, Turn, beyond, talk, window
+from memsrv.core.prompt.sizes import Sizes
+from memsrv.core.prompt.turns import CURRENT_LOOK_BACK, is_short, shown_of
 from memsrv.core.summary.compacting import is_crowded
-from memsrv.core.text.content import text_of
-from memsrv.core.text.cuts import fits
 from memsrv.errors import BudgetTooSmall
-from memsrv.model import (
-    Message,
-    Mode,
-    Outset,
-    Pin,
-    Prompt,
-    PromptRequest,
-    Reach,
-    Recalls,
-    Receipt,
-    Region,
-    RegionName,
-    Session,
-    SessionKey,
-    Snapshot,
-    Wanted,
-)
+from memsrv.model import Message, Mode, Outset, Prompt, PromptRequest, Reach, Recalls, Session, SessionKey, Snapshot, Wanted
 from memsrv.ports import Outsets, Receipts, TokenCounter, Transcript
 from memsrv.services.lull import Lull
+from memsrv.services.recall import Question
 
 OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
 QUERY_CHARS = 8_000
-CONSIDERED = 500
 LOOK_BACK = 512
 """Messages that are read in search of a user message, or of what can be shown; a session of events may hold no user at all."""
-OVERSIZE_SHARE = 64
-"""In mode full a message over the budget counts as this part of it: it is passed over, but reading it has a cost too."""
 
 
 class Finder(Protocol):
     """The recall service, as far as a prompt needs it."""
 
+    def ask(self, query: str) -> Question:
+        """Begin a search, before it is known where. Who asks drops the question in the end."""
+        ...
+
     async def find(
         self,
         session: Session,
-        query: str,
+        question: Question,
         *,
         k: int,
         reach: Reach,
@@ -76,7 +61,7 @@ class Finder(Protocol):
         relevant_only: bool = True,
         told: Collection[str] = (),
     ) -> Recalls:
-        """Hits for a query, best first; none from the messages `without`, nor, if so asked, what has little to do with it, nor
+        """Hits for a question, best first; none from the messages `without`, nor, if so asked, what has little to do with it, nor
         passages of summaries of which every line is `told`."""
         ...
 
@@ -87,17 +72,6 @@ class Room(Protocol):
     async def make_room(self, session: Session, policy: Policy) -> bool:
         """Compact a window that is far over its share of this prompt's budget; whether it is worth a new look."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What the stores hold for one prompt."""
-
-    session: Session
-    pins: Sequence[Pin]
-    snapshot: Snapshot | None
-    talk: Talk
-    unread: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +114,9 @@ class Assembler:
     async def recall(self, session: Session, query: str, *, k: int | None = None, reach: Reach | None = None) -> Recalls:
         """The search alone, as the session is set up: the best there is, whether it has much to do with the query or not."""
         policy = self.policy(session, PromptRequest(k=k, reach=reach))
-        with self._lull.broken():
+        with self._lull.broken(), self._asked(query) as question:
             return await self._recall.find(
-                session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
+                session, question, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
             )
 
     async def prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
@@ -189,35 +163,51 @@ class Assembler:
     async def _made(self, outset: Outset, policy: Policy, request: PromptRequest) -> Prompt:
         """Read on, recall, fit."""
         sizes = Sizes(lambda text: self._counter.count(text, policy.model))
+        with self._asked(likely_query(outset, policy, request)) as question:
+            return await self._fitted(outset, policy, request, sizes, question)
+
+    async def _fitted(self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes, question: Question) -> Prompt:
         draft = await self._draft(outset, policy, request, sizes)
         if draft.crowded and self._room and await self._room.make_room(outset.session, policy):
             outset = await self._outset(outset.session.key, request)
             draft = await self._draft(outset, policy, request, sizes)
         material, found = draft.material, Recalls(())
         if policy.recalls:
-            found = await self._found(outset.session, policy, request, draft)
+            found = await self._found(outset.session, policy, request, draft, question)
             material = replace(material, hits=found.hits)
         return await asyncio.to_thread(
             made_prompt, draft.sources, material, policy=policy, request=request, found=found, sizes=sizes
         )
 
-    async def _found(self, session: Session, policy: Policy, request: PromptRequest, draft: Draft) -> Recalls:
+    async def _found(self, session: Session, policy: Policy, request: PromptRequest, draft: Draft, likely: Question) -> Recalls:
         """What recall has for the query, without what the window shows anyway."""
         newest = newest_user(draft.material)
         query = request.query if request.query is not None else plain_text(newest["content"]) if newest else ""
-        if not query.strip():
-            return Recalls(())
         unknown = {message.number for message in await self._unknown(session, request)}
-        found = await self._recall.find(
-            session,
-            query[:QUERY_CHARS],
-            k=policy.k,
-            reach=policy.reach,
-            min_score=policy.min_score,
-            without=draft.shown | unknown,
-            told=lines_in(draft.material.summary),
-        )
+        with self._asked(query, likely) as question:
+            found = await self._recall.find(
+                session,
+                question,
+                k=policy.k,
+                reach=policy.reach,
+                min_score=policy.min_score,
+                without=draft.shown | unknown,
+                told=lines_in(draft.material.summary),
+            )
         return replace(found, hits=said_by_then(found.hits, session, request))
+
+    @contextmanager
+    def _asked(self, query: str, likely: Question | None = None) -> Iterator[Question]:
+        """A question for the length of a prompt; the likely one if it asks for this."""
+        query = query[:QUERY_CHARS]
+        if likely is not None and likely.query == query:
+            yield likely
+            return
+        question = self._recall.ask(query)
+        try:
+            yield question
+        finally:
+            question.drop()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -264,117 +254,24 @@ class Assembler:
         return read[::-1]
 
 
-# --- from what was read to a prompt -----------------------------------------------------------------------------------
-
-
 def lines_in(snapshot: Snapshot | None) -> list[str]:
     """What a snapshot says, line by line."""
     return [line.text for line in snapshot.summary.lines] if snapshot and snapshot.summary else []
 
 
+def likely_query(outset: Outset, policy: Policy, request: PromptRequest) -> str:
+    """What recall will most likely be asked for: the query of the request, or the newest user message if it is short. Nothing
+    where nothing is recalled."""
+    if not policy.recalls:
+        return ""
+    if request.query is not None:
+        return request.query
+    newest = next((one for one in outset.newest if one.role == "user" and knows(request, one.position)), None)
+    if newest is None or not is_short(newest):
+        return ""
+    return plain_text(shown_of(newest, policy.max_tool_bytes).payload["content"])
+
+
 def least_read(policy: Policy, request: PromptRequest) -> int:
     """Messages that are read at once: what the window holds, and what late turns may be among, whatever is hidden of it."""
     return max(CURRENT_LOOK_BACK, 2 * policy.window_size) + len(request.hidden)
-
-
-def least_cost(page: Sequence[Message], limit_tokens: int, sizes: Sizes) -> int:
-    """About what messages cost as they are; one that is over the limit alone counts little, for it is passed over."""
-    said = (text_of(message.payload) for message in page)
-    passed = limit_tokens // OVERSIZE_SHARE
-    return sum(MESSAGE_TOKENS + (sizes.text(text) if fits(text, limit_tokens, sizes.text) else passed) for text in said)
-
-
-def talked(session: Session, opening: Sequence[Message], messages: Sequence[Message], policy: Policy) -> Talk:
-    """The messages as turns; `opening` are the session's first, if they lie before the others."""
-    prompt = session.meta.system_prompt
-    if policy.holds_events:
-        return talk(messages, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=False)
-    if opening:
-        first = talk(opening, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=True).opening
-        prompt = prompt if prompt is not None else first
-        said = talk(messages, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=False)
-        return replace(said, opening=first)
-    return talk(messages, system_prompt=prompt, max_tool_bytes=policy.max_tool_bytes, opens=True)
-
-
-def material_for(sources: Sources, policy: Policy) -> Material:
-    """What could stand in a prompt of this policy."""
-    return material_of(
-        sources.session.key.name,
-        sources.session.meta,
-        sources.pins,
-        opening=sources.talk.opening,
-        summary=sources.snapshot,
-        turns=turns_for(sources, policy),
-        recalls=policy.recalls,
-    )
-
-
-def turns_for(sources: Sources, policy: Policy) -> tuple[Turn, ...]:
-    """What the window could show; see (7)."""
-    turns, covered = sources.talk.turns, sources.snapshot.covers_upto if sources.snapshot else 0
-    if not policy.compacts:
-        size = None if policy.mode is Mode.FULL else policy.window_size
-        return window(turns, size=size, covered_upto=covered, whole=policy.whole_turn)
-    own_words = spoken(turns[:-1], covered, policy.sections) if policy.sections else ()
-    return (*own_words, *beyond(turns, covered, size=policy.window_size))
-
-
-def made_prompt(
-    sources: Sources, material: Material, *, policy: Policy, request: PromptRequest, found: Recalls, sizes: Sizes
-) -> Prompt:
-    """Fit, and account for it."""
-    fitted = fit(material, budget_tokens=policy.limit_tokens, shape=request.format, sizes=sizes)
-    regions = regions_of(fitted, sources, material, policy=policy, sizes=sizes)
-    asked = asdict(request) | {"mode": policy.mode, "budget_tokens": policy.budget_tokens, "model": policy.model}
-    asked["hidden"] = sorted(request.hidden)
-    name = sources.session.key.name
-    considered = fitted.dropped[RegionName.RECALL] + fitted.dropped[RegionName.WINDOW]
-    receipt = Receipt(
-        id=receipt_id(name, asked, fitted.messages),
-        regions=regions,
-        recall=fitted.chosen.hits,
-        summary=sources.snapshot if fitted.chosen.summary else None,
-        degraded=found.degraded,
-        considered=bounded(considered, most=CONSIDERED) if request.explain else None,
-        factor=policy.percent / 100,
-        advice=advice(regions, policy, budget_tokens=policy.limit_tokens),
-    )
-    return Prompt(name, policy.mode, policy.model, policy.told_tokens, fitted.total_tokens, fitted.messages, receipt)
-
-
-def regions_of(fitted: Fit, sources: Sources, material: Material, *, policy: Policy, sizes: Sizes) -> tuple[Region, ...]:
-    """The account of each region; its tokens are those of the region as messages of its own."""
-    chosen = fitted.chosen
-    tokens = {
-        RegionName.META: framed(meta_text(chosen), sizes),
-        RegionName.SUMMARY: framed(summary_text(chosen.summary), sizes),
-        RegionName.RECALL: framed(recall_text(chosen.hits, chosen.session, chosen.quotes), sizes),
-        RegionName.WINDOW: sizes.messages(chosen.window),
-        RegionName.STATE: framed(state_text(chosen.state), sizes),
-    }
-    items = {
-        RegionName.META: bool(chosen.system_prompt) + bool(chosen.profile) + len(chosen.pins),
-        RegionName.SUMMARY: int(bool(chosen.summary)),
-        RegionName.RECALL: len(chosen.hits),
-        RegionName.WINDOW: len(chosen.window),
-        RegionName.STATE: int(bool(chosen.state)),
-    }
-    aside = {RegionName.WINDOW: [*set_aside(sources, material), *unread_note(sources, policy)]}
-    return tuple(
-        Region(name, tokens[name], fitted.limits[name], items[name], bounded([*fitted.dropped[name], *aside.get(name, ())]))
-        for name in READING
-    )
-
-
-def set_aside(sources: Sources, material: Material) -> list[Mapping[str, Any]]:
-    """Messages from where the window begins on that could not be shown at all."""
-    oldest = min((shown.position for turn in material.turns for unit in turn.units for shown in unit.messages), default=0)
-    return [note for note in sources.talk.set_aside if note["position"] >= oldest]
-
-
-def unread_note(sources: Sources, policy: Policy) -> list[Mapping[str, Any]]:
-    """In mode full, what was too far back to be read."""
-    if policy.mode is not Mode.FULL or not sources.unread:
-        return []
-    return [{"what": "older messages", "count": sources.unread, "why": "budget"}]

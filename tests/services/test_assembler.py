@@ -134,6 +134,25 @@ async def test_the_default_query_is_the_newest_user_message() -> None:
     assert newest.number in without
 
 
+async def test_a_search_is_begun_once_before_anything_is_chosen() -> None:
+    room = Room()
+    room.chat(10)
+    room.store.say("user", "which frame size ?")
+    await room.prompt()
+    await room.prompt(query="routes")
+    assert room.recall.begun == ["which frame size ?", "routes"]
+
+
+async def test_a_question_that_turns_out_to_be_another_is_begun_anew() -> None:
+    room = Room()
+    room.chat(10)
+    room.store.say("user", "which frame size ?")
+    room.store.say("user", "where was that bell ?", sent_at=START - timedelta(days=3))  # late: not the current turn
+    await room.prompt()
+    assert room.recall.begun == ["where was that bell ?", "which frame size ?"]
+    assert [query for query, _, _ in room.recall.asked] == ["which frame size ?"]
+
+
 async def test_a_blank_query_recalls_nothing() -> None:
     room = Room()
     room.chat(10)
