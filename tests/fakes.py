@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from memsrv.core.recall.view import digest
 from memsrv.errors import EmbedderDown, IndexDown
 from memsrv.model import AccessKey, Generation, PendingChunk, Said, Scope
 from memsrv.ports import Scored
@@ -86,6 +87,7 @@ class MemoryQueue:
     waiting: dict[int, Waiting] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
+    digests: dict[bytes, tuple[int, Generation]] = field(default_factory=dict)
 
     def append(self, message: int, *texts: str, session: int = 1, tenant: str = "default") -> None:
         """A message comes in, a chunk for each text; chunk numbers are ten times the message's and up."""
@@ -147,11 +149,16 @@ class MemoryQueue:
 
     async def mark_indexed(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
         for chunk in chunks:
+            self.digests[digest(chunk)] = chunk.number, generation
             message = self.waiting.get(chunk.message_number)
             if message is None:
                 self.gone.append(chunk.number)
             else:
                 message.unmarked.discard(chunk.number)
+
+    async def embedded(self, generation: Generation, digests: Sequence[bytes]) -> dict[bytes, int]:
+        known = {one: self.digests.get(one, (0, None)) for one in digests}
+        return {one: number for one, (number, of) in known.items() if of == generation}
 
     async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
         self.reasons[message_number] = reason
@@ -268,8 +275,8 @@ class MemoryVectors:
     async def purge(self) -> None:
         pass
 
-    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
-        return {number for number in chunk_numbers if number in self.rows}
+    async def vectors(self, chunk_numbers: Sequence[int]) -> dict[int, np.ndarray]:
+        return {number: self.rows[number][1] for number in chunk_numbers if number in self.rows}
 
     async def close(self) -> None:
         pass

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, exists, func, insert, or_, select, update
 
 from memsrv.adapters.database import Database
-from memsrv.adapters.erasing_sql import empty, rewritten
+from memsrv.adapters.erasing_sql import UNMARKED, empty, rewritten
 from memsrv.adapters.passages_sql import OWN_VERSION, drop_passages
 from memsrv.adapters.queue_sql import held, list_removals
 from memsrv.adapters.schema import (
@@ -106,7 +106,7 @@ class SqlChecks:
 
         def run(connection: Connection) -> None:
             for part in slices(chunk_numbers):
-                connection.execute(update(chunks).where(chunks.c.number.in_(part)).values(generation=0))
+                connection.execute(update(chunks).where(chunks.c.number.in_(part)).values(UNMARKED))
                 theirs = select(chunks.c.message_number).where(chunks.c.number.in_(part))
                 connection.execute(update(messages).where(messages.c.number.in_(theirs)).values(WAITING))
                 own = [-number for number in part if number < 0]

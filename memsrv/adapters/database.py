@@ -36,7 +36,7 @@ from memsrv.errors import BadRequest, CannotStart, MemsrvError, StoreDown
 T = TypeVar("T")
 log = structlog.get_logger()
 
-HEAD = "0007"  # the newest revision in memsrv/migrations, here so that a start need not load Alembic
+HEAD = "0008"  # the newest revision in memsrv/migrations, here so that a start need not load Alembic
 READERS = 4
 MAX_TOGETHER = 64  # writes in one commit
 RETRY_PAUSES_S = (0.05, 0.2, 1.0, 10.0)  # before each new try to purge; the last one repeats

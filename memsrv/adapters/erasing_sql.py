@@ -36,6 +36,8 @@ from memsrv.model import Forgotten, Stretch
 
 SPEAKING = ("user", "assistant", "tool")
 EMPTIED = {"stale": True, "text": "", "summary": None, "findings": "[]"}
+UNMARKED = {"generation": 0, "digest": None}
+"""A chunk that waits for its vector; the digest of the one before would tell what was said before it."""
 FORGOTTEN_REQUEST = {"digest": "", "answer": "[]"}
 
 Where = ColumnElement[bool]
@@ -141,7 +143,7 @@ def renew_followers(connection: Connection, session_number: int, position: int) 
     speaker = connection.scalar(select(func.min(messages.c.position)).where(later, messages.c.role.in_(SPEAKING)))
     affected = later if speaker is None else and_(later, messages.c.position <= speaker)
     first = and_(chunks.c.message_number.in_(select(messages.c.number).where(affected)), chunks.c.ordinal == 0)
-    connection.execute(update(chunks).where(first).values(generation=0))
+    connection.execute(update(chunks).where(first).values(UNMARKED))
     waits = {"generation": 0, "attempts": 0, "retry_at": 0, "reason": None, "set_aside": False}
     connection.execute(update(messages).where(affected).values(waits))
 

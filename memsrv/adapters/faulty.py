@@ -184,8 +184,8 @@ class FaultyVectors:
     async def purge(self) -> None:
         await self._inner.purge()
 
-    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
-        return await self._inner.sound(chunk_numbers)
+    async def vectors(self, chunk_numbers: Sequence[int]) -> Mapping[int, np.ndarray]:
+        return await self._inner.vectors(chunk_numbers)
 
     async def close(self) -> None:
         await self._inner.close()

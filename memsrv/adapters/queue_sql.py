@@ -8,9 +8,11 @@
 (4) A message of thousands of chunks is handed out in parts and leaves room for others.
 (5) A passage of a snapshot waits as a message of one chunk does, by numbers below zero, and comes after the messages that wait
     as it does. What cuts messages anew does not concern it.
+(6) A chunk that is marked holds the digest of what was embedded; whatever unmarks it takes the digest, which tells of what was
+    said before it too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, func, insert, select, update
@@ -31,6 +33,7 @@ from memsrv.adapters.schema import (
     slices,
     vector_removals,
 )
+from memsrv.core.recall.view import digest
 from memsrv.core.text.content import without_nul
 from memsrv.model import Generation, PendingChunk, Said
 
@@ -118,12 +121,25 @@ class SqlIndexQueue:
         """The vectors of these chunks are in the index; those whose chunk is gone meanwhile must leave it."""
         numbers = [chunk.number for chunk in chunks]
         touched = sorted({chunk.message_number for chunk in chunks})
+        digests = {chunk.number: digest(chunk) for chunk in chunks if chunk.number > 0}
 
         def run(connection: Connection) -> None:
             list_removals(connection, gone(connection, numbers))
-            mark(connection, generation.number, numbers, touched)
+            mark(connection, generation.number, digests, numbers, touched)
 
         await self._database.write(run)
+
+    async def embedded(self, generation: Generation, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Of each of these digests that a marked chunk has, the number of the newest such chunk."""
+
+        def run(connection: Connection) -> dict[bytes, int]:
+            found: dict[bytes, int] = {}
+            for part in slices(digests):
+                rows = connection.execute(NEWEST_EMBEDDED, {"digests": part, "generation": generation.number})
+                found.update((row.digest, row.number) for row in rows)
+            return found
+
+        return await self._database.read(run)
 
     async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
         """Count a failed attempt; the message waits twice as long each time, and is set aside for this generation at the
@@ -320,6 +336,13 @@ def said_before(connection: Connection, message: Row[Any]) -> Said | None:
 
 # --- marking --------------------------------------------------------------------------------------------------------
 
+NEWEST_EMBEDDED = (
+    select(chunks.c.digest, func.max(chunks.c.number).label("number"))
+    .where(chunks.c.digest.in_(bindparam("digests", expanding=True)), chunks.c.generation == bindparam("generation"))
+    .group_by(chunks.c.digest)
+)
+MARK = update(chunks).where(chunks.c.number == bindparam("own")).values(generation=bindparam("now"), digest=bindparam("of"))
+
 
 def gone(connection: Connection, numbers: Sequence[int]) -> list[int]:
     """Those of the chunks that are no longer there."""
@@ -337,10 +360,16 @@ def held(connection: Connection, numbers: Sequence[int]) -> set[int]:
     return there
 
 
-def mark(connection: Connection, generation: int, numbers: Sequence[int], message_numbers: Sequence[int]) -> None:
-    """Mark chunks, then those of the messages that have none left unmarked."""
-    for part in slices(numbers):
-        connection.execute(update(chunks).where(chunks.c.number.in_(part)).values(generation=generation))
+def mark(
+    connection: Connection,
+    generation: int,
+    digests: Mapping[int, bytes],
+    numbers: Sequence[int],
+    message_numbers: Sequence[int],
+) -> None:
+    """Mark chunks, each with its digest, and passages; then those of the messages that have none left unmarked."""
+    if digests:
+        connection.execute(MARK, [{"own": own, "now": generation, "of": of} for own, of in digests.items()])
     unmarked = (
         select(chunks.c.number).where(chunks.c.message_number == messages.c.number, chunks.c.generation < generation).exists()
     )

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -25,6 +26,7 @@ from sqlalchemy import (
     func,
     literal_column,
     select,
+    text,
 )
 
 T = TypeVar("T")
@@ -47,6 +49,8 @@ def of_session(**options: Any) -> Column[int]:
     """A reference to a session; the row goes with it."""
     return Column("session_number", Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False, **options)
 
+
+EMBEDDED = text("digest IS NOT NULL")
 
 sessions = Table(
     "sessions",
@@ -107,9 +111,11 @@ chunks = Table(
     Column("text", Text, nullable=False),
     Column("terms", Text, nullable=False),
     Column("generation", Number, nullable=False),
+    Column("digest", LargeBinary),  # of what was embedded, with the tenant (`core.recall.view`); NULL: not known
     UniqueConstraint("message_number", "ordinal"),
     Index("chunks_waiting", "message_number", "generation", "ordinal"),
     Index("chunks_by_session", "session_number", "number"),
+    Index("chunks_by_digest", "digest", "generation", sqlite_where=EMBEDDED, postgresql_where=EMBEDDED),
     sqlite_autoincrement=True,
 )
 

@@ -195,11 +195,11 @@ class ChromaVectors:
         """The numbers of all vectors in the generation that is filled."""
         return await self._run(self._readers, self._to_fill().numbers)
 
-    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
-        """Those that have a unit vector in the generation that is filled."""
+    async def vectors(self, chunk_numbers: Sequence[int]) -> Mapping[int, np.ndarray]:
+        """The unit vectors of those of the chunks that are in the generation that is filled, by number."""
         found, vectors = await self._run(self._readers, self._to_fill().vectors, chunk_numbers)
         unit = np.isclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
-        return set(found[unit].tolist())
+        return dict(zip(found[unit].tolist(), vectors[unit], strict=True))
 
     async def purge(self) -> None:
         """Take what is left of removed collections out of an embedded Chroma's file."""

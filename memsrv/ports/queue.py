@@ -53,6 +53,11 @@ class IndexQueue(Protocol):
         are gone meanwhile (deleted, edited) are put on the list of vectors to remove."""
         ...
 
+    async def embedded(self, generation: Generation, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Of each of these digests (`core.recall.view`) under which a chunk of this generation was marked, and is still, the
+        number of such a chunk."""
+        ...
+
     async def mark_failed(self, message_number: int, reason: str, *, most: int) -> bool:
         """Count a failed attempt and let the message wait longer each time. Whether it is set aside now, at the `most`-th:
         not tried again in this generation, counted and reported. An edit starts the count anew."""

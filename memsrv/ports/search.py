@@ -1,6 +1,6 @@
 """Search, by words and by vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -108,8 +108,9 @@ class VectorIndex(Protocol):
         """The numbers of all vectors in the generation that is filled."""
         ...
 
-    async def sound(self, chunk_numbers: Sequence[int]) -> set[int]:
-        """Those of these chunks that have a unit vector of the right dimension in the generation that is filled."""
+    async def vectors(self, chunk_numbers: Sequence[int]) -> Mapping[int, np.ndarray]:
+        """The vectors of these chunks in the generation that is filled, float32, by number; what is missing there or no unit
+        vector is left out."""
         ...
 
     async def purge(self) -> None:

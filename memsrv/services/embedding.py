@@ -1,33 +1,30 @@
 """Texts to vectors for the index: each text once, and no answer taken unchecked.
 
-A vector that is not finite or zero would never be found again, so such an answer counts as a failure.
+(1) A vector that is not finite or zero would never be found again, so such an answer counts as a failure.
+(2) A text goes by its digest, which its tenant has a part in, so what is remembered serves no other.
 """
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
-from memsrv.core.recall.view import passage
+from memsrv.core.recall.view import digest, passage
 from memsrv.errors import EmbedderDown
 from memsrv.model import PendingChunk
 from memsrv.ports import Embedder
 
 PROBE = "Is anybody there?"
 REMEMBERED = 4096
-"""Vectors of so many texts are kept by a hash of the text: what is said, edited or imported twice is embedded once."""
-
-Batch = Sequence[tuple[str, Sequence[PendingChunk]]]
-"""Texts, each with the chunks that have it."""
+"""Vectors of so many texts are kept in memory."""
 
 
-def batches(chunks: Sequence[PendingChunk], size: int) -> list[Batch]:
-    """Texts with the chunks that have them, each text once; texts of like length go together, which pads least."""
-    by_text: dict[str, list[PendingChunk]] = {}
-    for chunk in chunks:
-        by_text.setdefault(passage(chunk), []).append(chunk)
-    texts = sorted(by_text.items(), key=lambda item: (len(item[0]), item[0]))
-    return [texts[start : start + size] for start in range(0, len(texts), size)]
+class Text(NamedTuple):
+    """What is embedded, under its digest (`core.recall.view`), and the chunks that have it."""
+
+    digest: bytes
+    text: str
+    chunks: Sequence[PendingChunk]
 
 
 class Embedding:
@@ -45,20 +42,36 @@ class Embedding:
         """Raise EmbedderDown if it does not answer."""
         await self._embed([PROBE])
 
-    async def vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """A unit row for each text, float32. One that was embedded lately is not embedded again. Raises EmbedderDown."""
-        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-        known = {key: row for key in keys if (row := self._known.get(key)) is not None}
-        new = [at for at, key in enumerate(keys) if key not in known]
-        if new:
-            known |= zip((keys[at] for at in new), await self._embed([texts[at] for at in new]), strict=True)
-        self._remember(known)
-        return np.stack([known[key] for key in keys])
+    def strange(self, chunks: Sequence[PendingChunk]) -> list[bytes]:
+        """The digests of chunks whose text is not remembered, each once."""
+        return [one for one in dict.fromkeys(map(digest, chunks)) if one not in self._known]
 
-    def _remember(self, vectors: Mapping[bytes, np.ndarray]) -> None:
-        self._known |= vectors
+    def learn(self, vectors: Mapping[bytes, np.ndarray]) -> None:
+        """Remember unit vectors by their digests."""
+        for key, row in vectors.items():
+            self._known.pop(key, None)  # what is used again is the last to go
+            self._known[key] = row.copy()  # not a whole batch for the sake of one row
         for key in list(self._known)[: max(0, len(self._known) - REMEMBERED)]:
             del self._known[key]
+
+    def batches(self, chunks: Sequence[PendingChunk], size: int) -> list[Sequence[Text]]:
+        """Texts with the chunks that have them, each text of a tenant once: those that are remembered first, so that they take
+        no room in the calls of the embedder; then texts of like length together, which pads least."""
+        by_digest: dict[bytes, list[PendingChunk]] = {}
+        for chunk in chunks:
+            by_digest.setdefault(digest(chunk), []).append(chunk)
+        texts = [Text(one, passage(own[0]), own) for one, own in by_digest.items()]
+        texts.sort(key=lambda one: (one.digest not in self._known, len(one.text), one.text))
+        return [texts[start : start + size] for start in range(0, len(texts), size)]
+
+    async def vectors(self, texts: Sequence[Text]) -> np.ndarray:
+        """A unit row for each text, float32. One that is remembered is not embedded. Raises EmbedderDown."""
+        known = {one.digest: row for one in texts if (row := self._known.get(one.digest)) is not None}
+        new = [one for one in texts if one.digest not in known]
+        if new:
+            known |= zip((one.digest for one in new), await self._embed([one.text for one in new]), strict=True)
+        self.learn(known)
+        return np.stack([known[one.digest] for one in texts])
 
     async def _embed(self, texts: Sequence[str]) -> np.ndarray:
         vectors = await self._embedder.passages(texts)

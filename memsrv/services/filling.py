@@ -3,6 +3,8 @@
 (1) A message is marked indexed only after all its chunks are in the index.
 (2) One failure does not hide another: a message is to blame only if it fails alone while the embedder answers a probe; it
     waits longer each time and is set aside in the end, and the others go on. An index that fails is never a message's fault.
+(3) No text is embedded that has its vector in this generation already, of whatever chunk of its tenant: what is said, edited or
+    imported twice, before the last start too.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ import structlog
 from memsrv.errors import EmbedderDown, MemsrvError
 from memsrv.model import Generation, PendingChunk
 from memsrv.ports import IndexQueue, VectorIndex
-from memsrv.services.embedding import Batch, Embedding, batches
+from memsrv.services.embedding import Embedding, Text
 
 SUSPECT_AFTER = 3
 """After so many failures in a row the batch, not the embedder, may be to blame."""
@@ -95,10 +97,11 @@ class Filler:
 
     async def _index_messages(self, generation: Generation, messages: Messages) -> None:
         chunks = [chunk for message in messages for chunk in message]
+        await self._look_up(generation, chunks)
         storing: asyncio.Task[None] | None = None
         try:
-            for batch in batches(chunks, self._batch):
-                vectors = await self._embedding.vectors([text for text, _ in batch])
+            for batch in self._embedding.batches(chunks, self._batch):
+                vectors = await self._embedding.vectors(batch)
                 if storing:
                     await storing
                 storing = asyncio.create_task(self._put(batch, vectors))  # while the next batch is embedded
@@ -109,6 +112,13 @@ class Filler:
         self._counters.indexed_chunks += len(chunks)
         self._moved.set()
         self._moved = asyncio.Event()
+
+    async def _look_up(self, generation: Generation, chunks: Sequence[PendingChunk]) -> None:
+        """Take the vectors of texts that are in the index from there; see (3)."""
+        numbers = await self._queue.embedded(generation, self._embedding.strange(chunks))
+        if numbers:
+            found = await self._index.vectors(list(numbers.values()))
+            self._embedding.learn({digest: found[number] for digest, number in numbers.items() if number in found})
 
     async def _to_blame(self, messages: Messages, error: Exception) -> bool:
         """Whether the messages are at fault, and not the embedder or a store."""
@@ -124,8 +134,8 @@ class Filler:
         if await self._queue.mark_failed(message_number, reason(error), most=self._attempts):
             log.error("a message cannot be indexed and is set aside", message=message_number, reason=reason(error))
 
-    async def _put(self, batch: Batch, vectors: np.ndarray) -> None:
-        rows = [(chunk, at) for at, (_, chunks) in enumerate(batch) for chunk in chunks]
+    async def _put(self, batch: Sequence[Text], vectors: np.ndarray) -> None:
+        rows = [(chunk, at) for at, one in enumerate(batch) for chunk in one.chunks]
         await self._index.put([chunk for chunk, _ in rows], vectors[[at for _, at in rows]])
 
 

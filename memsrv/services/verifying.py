@@ -120,7 +120,7 @@ class Verifier:
         try:
             while numbers := await self._checks.marked(generation, after=after, limit=PAGE):
                 after = numbers[-1]
-                lacking = sorted(set(numbers) - await self._index.sound(numbers))
+                lacking = sorted(set(numbers).difference(await self._index.vectors(numbers)))
                 lacking = await self._checks.living(lacking)  # the others were deleted while this was looked at
                 missing += len(lacking)
                 if fix:

@@ -10,14 +10,14 @@ from shutil import copytree
 from typing import Any, Protocol
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import Database
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.queue_sql import SqlIndexQueue
 from memsrv.adapters.records_sql import SqlReceipts, SqlSwitches
-from memsrv.adapters.schema import metadata
+from memsrv.adapters.schema import chunks, metadata
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.adapters.snapshots_sql import SqlCompactions, SqlSnapshots
 from memsrv.adapters.transcript_sql import SqlTranscript
@@ -30,7 +30,8 @@ KEPT = 5
 
 @dataclass(frozen=True)
 class Stores:
-    """One store behind its ports. `cramped_lexical` may keep nothing in memory; `drained` waits for late writes."""
+    """One store behind its ports. `cramped_lexical` may keep nothing in memory; `drained` waits for late writes; `digests`
+    are those that the chunks hold."""
 
     transcript: Transcript
     sessions: Sessions
@@ -43,6 +44,7 @@ class Stores:
     lexical: LexicalIndex
     cramped_lexical: LexicalIndex
     drained: Callable[[], Awaitable[None]]
+    digests: Callable[[], Awaitable[set[bytes]]]
 
 
 class MakeMessage(Protocol):
@@ -109,6 +111,11 @@ async def database(connect: Callable[[], Awaitable[Database]]) -> AsyncIterator[
     await database.close()
 
 
+def held_digests(connection: Connection) -> set[bytes]:
+    """What rows of chunks hold, whatever their generation."""
+    return set(connection.scalars(select(chunks.c.digest).where(chunks.c.digest.is_not(None))))
+
+
 @pytest.fixture
 async def stores(database: Database) -> AsyncIterator[Stores]:
     receipts = SqlReceipts(database, kept=KEPT)
@@ -124,6 +131,7 @@ async def stores(database: Database) -> AsyncIterator[Stores]:
         lexical=SqlLexicalIndex(database, cache_bytes=10_000_000),
         cramped_lexical=SqlLexicalIndex(database, cache_bytes=0),
         drained=receipts.close,
+        digests=lambda: database.read(held_digests),
     )
     await receipts.close()
 

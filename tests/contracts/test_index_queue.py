@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from memsrv.core.recall.view import digest
 from memsrv.model import Said, SessionKey
 
 
@@ -310,6 +311,55 @@ async def test_a_failure_of_a_deleted_message_is_nothing(stores, key, message, g
     await stores.transcript.delete(session.number, "x")
     await stores.queue.mark_failed(pending.message_number, "no", most=1)
     assert await stores.queue.backlog() == (0, 0)
+
+
+# --- what was embedded ----------------------------------------------------------------------------------------------
+
+
+async def test_a_marked_chunk_is_found_by_what_was_embedded(stores, key, message, generation):
+    await stores.transcript.append(key, [message("a"), message("b")])
+    first, second = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_indexed(generation, [first])
+    wanted = [digest(first), digest(second)]
+    assert await stores.queue.embedded(generation, wanted) == {digest(first): first.number}
+    assert await stores.queue.embedded(generation, []) == {}
+
+
+async def test_of_chunks_that_were_embedded_alike_one_is_told(stores, key, message, generation):
+    for name in ("one", "other"):
+        await stores.transcript.append(SessionKey(key.tenant, name), [message("a")])
+    alike = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_indexed(generation, alike)
+    found = await stores.queue.embedded(generation, list(map(digest, alike)))
+    assert found == {digest(alike[0]): alike[1].number}
+
+
+async def test_more_digests_than_a_statement_takes_are_looked_up(stores, key, message, generation):
+    await stores.transcript.append(key, [message("x", pieces=[f"p{i}" for i in range(1200)])])
+    pending = await stores.queue.pending(generation, limit=5000)
+    await stores.queue.mark_indexed(generation, pending)
+    assert await stores.queue.embedded(generation, [digest(one) for one in pending]) == {digest(p): p.number for p in pending}
+
+
+async def test_what_another_generation_embedded_is_not_told(stores, key, message, generation):
+    await stores.transcript.append(key, [message("a")])
+    [pending] = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_indexed(generation, [pending])
+    later = await stores.queue.renew("f")
+    assert await stores.queue.embedded(later, [digest(pending)]) == {}
+
+
+@pytest.mark.parametrize("change", ["edit", "delete"])
+async def test_nothing_is_left_of_what_was_embedded_when_its_words_go(stores, key, message, generation, change):
+    session = (await stores.transcript.append(key, [message("x", id="x"), message("y")])).session
+    both = await stores.queue.pending(generation, limit=9)
+    await stores.queue.mark_indexed(generation, both)
+    if change == "edit":
+        await stores.transcript.replace(session.number, "x", lambda _: message("new"))
+    else:
+        await stores.transcript.delete(session.number, "x")
+    assert await stores.queue.embedded(generation, list(map(digest, both))) == {}
+    assert await stores.digests() == set()
 
 
 # --- removals -------------------------------------------------------------------------------------------------------

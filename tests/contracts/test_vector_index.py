@@ -167,6 +167,15 @@ async def test_putting_again_overwrites(index: ChromaVectors) -> None:
     assert await index.count() == 2
 
 
+async def test_vectors_are_told_by_number(index: ChromaVectors) -> None:
+    vectors = rows(3)
+    await index.put([chunk(1), chunk(2, session=2, tenant="other"), chunk(-3, session=-1)], vectors)
+    found = await index.vectors([2, -3, 4711])
+    assert found.keys() == {2, -3}
+    np.testing.assert_allclose([found[2], found[-3]], vectors[1:], atol=1e-6)
+    assert await index.vectors([]) == {}
+
+
 @pytest.mark.parametrize("searched", [True, False], ids=["searched before", "never searched"])
 async def test_nothing_of_a_removed_vector_comes_back(index: ChromaVectors, searched: bool) -> None:
     vectors = rows(40)

@@ -135,6 +135,59 @@ async def test_what_was_embedded_a_moment_ago_is_not_embedded_again(world: World
     np.testing.assert_array_equal(world.index.rows[10][1], world.index.rows[20][1])
 
 
+async def test_what_was_embedded_before_a_restart_is_not_embedded_again(world: World) -> None:
+    world.queue.append(1, "good morning")
+    async with world.running():
+        await world.all_indexed()
+    world.embedder.calls.clear()
+    world.queue.append(2, "good morning", "and good night", session=2)
+    async with world.running():
+        await world.all_indexed()
+    assert world.embedder.calls == [["user: and good night"]]
+    np.testing.assert_array_equal(world.index.rows[10][1], world.index.rows[20][1])
+
+
+async def test_what_is_known_takes_no_room_in_a_call_of_the_embedder(world: World) -> None:
+    world.queue.append(1, *(f"known piece {i}" for i in range(world.batch)))
+    async with world.running():
+        await world.all_indexed()
+    world.embedder.calls.clear()
+    known, new = [f"known piece {i}" for i in range(world.batch)], [f"a new piece {i}" for i in range(world.batch)]
+    world.queue.append(2, *(text for pair in zip(known, new, strict=True) for text in pair))
+    async with world.running():
+        await world.all_indexed()
+    assert [len(call) for call in world.embedder.calls] == [world.batch]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+async def test_a_tenant_gets_nothing_from_what_another_has_indexed(world: World, restart: bool) -> None:
+    async with world.running():
+        world.queue.append(1, "good morning", tenant="a")
+        world.indexer.notify()
+        await world.all_indexed()
+        if restart:
+            await world.indexer.close()
+            world.indexer = world.made()
+            world.indexer.start()
+        world.embedder.calls.clear()
+        world.queue.append(2, "good morning", tenant="b")
+        world.indexer.notify()
+        await world.all_indexed()
+    assert world.embedder.calls == [["user: good morning"]]
+
+
+async def test_a_vector_that_the_index_lacks_is_made_again(world: World) -> None:
+    world.queue.append(1, "good morning")
+    async with world.running():
+        await world.all_indexed()
+    world.queue.append(2, "good morning")
+    world.queue.delete(1)  # its vector goes first, but its digest is told still
+    async with world.running():
+        await world.all_indexed()
+    assert sorted(world.index.rows) == [20]
+    assert world.embedder.calls[-1] == ["user: good morning"]
+
+
 async def test_the_next_batch_is_embedded_while_the_last_one_is_stored(world: World) -> None:
     embedded_at_store: list[int] = []
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from memsrv.core.recall.view import passage
 from memsrv.model import PendingChunk, Said
 from memsrv.services.embedding import Embedding
 from memsrv.settings import Settings
@@ -106,8 +105,9 @@ async def test_after_a_rebuild_no_byte_of_the_folder_holds_the_vector_of_what_wa
     folder, runtime, http = house
     await http.post("/context/s/messages?wait_ms=30000", json=SAID[0])
     [chunk] = (await http.get(f"/context/s/messages/id-{SECRET}")).json()["chunks"]
-    text = passage(PendingChunk(1, 1, 1, "default", Said("user", chunk["text"]), None))
-    part = (await Embedding(runtime.embedder).vectors([text]))[0].tobytes()[:64]
+    pending = PendingChunk(1, 1, 1, "default", Said("user", chunk["text"]), None)
+    [batch] = Embedding(runtime.embedder).batches([pending], 1)
+    part = (await Embedding(runtime.embedder).vectors(batch))[0].tobytes()[:64]
 
     def held():
         return [path.name for path in (folder / "chroma").rglob("*") if path.is_file() and part in path.read_bytes()]
