@@ -13,6 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
@@ -41,6 +42,9 @@ KEPT = (
 ROOT = "chat-"
 ASIDE = "~aside"
 NAME_CHARS = 16
+SPEAKERS = frozenset({"user", "assistant"})
+REMEMBERED, REMEMBERED_CHARS = 8192, 4000
+"""So many plain messages are known again, none of them longer."""
 LONGEST_NAME = 512
 
 
@@ -111,6 +115,19 @@ def instructions_of(messages: Iterable[Payload]) -> str | None:
 
 def identity(payload: Payload) -> str:
     """What a message says, as a digest; see (1)."""
+    content, role = payload.get("content"), payload["role"]
+    plain = isinstance(content, str) and content and role in SPEAKERS and not payload.get("tool_calls")
+    return plain_identity(role, content) if plain and len(content) <= REMEMBERED_CHARS else worked_out(payload)
+
+
+@lru_cache(REMEMBERED)
+def plain_identity(role: str, text: str) -> str:
+    """The same message comes again with every request."""
+    return worked_out({"role": role, "content": text})
+
+
+def worked_out(payload: Payload) -> str:
+    """See `identity`; what is not remembered goes here at once."""
     calls = [called(call) for call in payload.get("tool_calls") or () if isinstance(call, Mapping)]
     answers = payload.get("tool_call_id") if payload["role"] == "tool" else None
     return digest_of([payload["role"], said(payload), calls, answers])

@@ -224,6 +224,12 @@ def test_these_say_the_same(one, other):
     assert identity(one) == identity(other)
 
 
+@given(st.text(st.sampled_from("ab \n<>◁think/"), max_size=30), st.sampled_from(["user", "assistant", "system", "function"]))
+def test_a_text_says_the_same_whether_it_is_remembered_or_in_parts(text, role):
+    for _ in range(2):
+        assert identity({"role": role, "content": text}) == identity({"role": role, "content": [{"type": "text", "text": text}]})
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
