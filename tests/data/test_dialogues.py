@@ -84,6 +84,13 @@ def test_the_readme_tells_the_figures():
     assert told.format(**sums) in readme
 
 
+def test_what_made_a_claim_false_is_a_message_of_its_talk():
+    talks = dialogues_in(shipped_dialogues().parent / "dialogues-training")
+    told = [(one, len(talk.messages)) for talk in talks for one in talk.forbidden]
+    assert sum(bool(one.since) for one, _ in told) > 400
+    assert all(1 < at <= count for one, count in told for at in one.since)
+
+
 @every
 def test_people_talk_in_turns_and_the_user_begins(dialogue):
     roles = [message.role for message in dialogue.messages]

@@ -129,11 +129,12 @@ def pattern(alternative: str) -> Pattern:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
     """What a summary is looked through for. `says` tells it to people, and meets it; `all` are groups of alternatives, of
-    which a line holds one each; of `none` it holds none."""
+    which a line holds one each; of `none` it holds none. `since`: the messages, counted from 1, that made it false."""
 
     says: str
     all: tuple[tuple[str, ...], ...]
     none: tuple[str, ...] = ()
+    since: tuple[int, ...] = ()
 
     def met_by(self, line: str) -> bool:
         """Whether this line alone says it."""
