@@ -25,6 +25,8 @@ from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Scope
 
 PREFIX = "memsrv-"
+COPY = "-copy"
+"""Ends the name of what a collection is copied to."""
 ROWS_PER_CALL = 1000
 ROWS_WITH_METADATA = 5_000
 """So many rows are read with their metadata at once; from 32,766 on Chroma fails."""
@@ -105,6 +107,16 @@ def marks_of(generation: Generation, dimension: int) -> dict[str, Any]:
     return {"fingerprint": generation.fingerprint, "dimension": dimension}
 
 
+def finish_copies(client: Any, kept: Sequence[Generation], dimension: int) -> None:
+    """Put a copy in its place whose original is gone: it is whole, and only its name was not changed any more."""
+    there = {one.name: one for one in client.list_collections()}
+    for generation in kept:
+        name = name_of(generation)
+        copy = there.get(name + COPY)
+        if copy is not None and name not in there and dict(copy.metadata or {}) == marks_of(generation, dimension):
+            copy.modify(name=name)
+
+
 def remove_others(client: Any, kept: Sequence[Generation], dimension: int) -> None:
     """Remove our collections but those of these generations; one of their names that was built otherwise goes too."""
     known = {name_of(generation): marks_of(generation, dimension) for generation in kept}
@@ -121,6 +133,18 @@ def sweep(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_dir() and is_uuid(entry.name) and entry.name not in living:
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def holes(folder: Path, collection: "Collection") -> int:
+    """How many vectors Chroma's index still holds of those that were removed from a collection, as far as the files tell: their
+    file of lengths has four bytes for each that was ever added. 0 if there is none."""
+    with suppress(sqlite3.Error, OSError):
+        with closing(sqlite3.connect(f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro", uri=True)) as database:
+            query = "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'"
+            row = database.execute(query, (str(collection.rows.id),)).fetchone()
+        if row:
+            return max(0, int((folder / row[0] / "length.bin").stat().st_size) // 4 - collection.count())
+    return 0
 
 
 def vacuum(folder: Path) -> None:
@@ -163,6 +187,35 @@ class Collection:
             rows = client.get_collection(name_of(generation), embedding_function=None)
             return cls(client, rows, dimension, generation)
         return None
+
+    def copied(self) -> "Collection":
+        """A collection with all that this one holds, under a name of its own until it stands in its place."""
+        name = name_of(self.generation) + COPY
+        with suppress(NotFoundError):
+            self.client.delete_collection(name)
+        rows = self.client.create_collection(
+            name,
+            metadata=marks_of(self.generation, self.dimension),
+            configuration={"hnsw": HNSW},
+            embedding_function=None,
+        )
+        for part in parts(self.numbers()):
+            answer = self.rows.get(ids=[str(number) for number in part], include=["embeddings", "metadatas"])
+            whole = [n for n, row in enumerate(answer["embeddings"]) if row is not None and answer["metadatas"][n]]
+            if whole:
+                rows.add(
+                    ids=[answer["ids"][n] for n in whole],
+                    embeddings=np.stack([answer["embeddings"][n] for n in whole]),
+                    metadatas=[answer["metadatas"][n] for n in whole],
+                )
+        return Collection(self.client, rows, self.dimension, self.generation)
+
+    def take_place(self) -> None:
+        """Be the generation's collection in the place of the one this is a copy of."""
+        name = name_of(self.generation)
+        with suppress(NotFoundError):
+            self.client.delete_collection(name)
+        self.rows.modify(name=name)
 
     def count(self) -> int:
         """Vectors in it."""

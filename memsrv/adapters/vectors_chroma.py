@@ -8,6 +8,9 @@
 (3) While a generation is built beside the one that answers, every search goes to the latter; `put` fills the new one, and both
     with what neither has. `swap` takes no moment in which nothing answers.
 (4) Nothing is open before `use`; it opens everything anew, so it is also the way back after an IndexDown.
+(5) Chroma's index goes on to hold what was removed from it, and the process what a removed collection held. When an embedded
+    Chroma holds more of it than half of what lives, that is copied into a new collection and opened anew, so that memory and
+    files stay in proportion to what is left. Writes wait meanwhile, searches do not.
 """
 
 import asyncio
@@ -20,10 +23,14 @@ from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
+import structlog
 
 from memsrv.adapters import chroma
+from memsrv.adapters.allocator import trim
 from memsrv.adapters.chroma import Collection, Place
-from memsrv.core.recall.nearest import Matrix, MatrixCache, best, nearest
+from memsrv.adapters.chroma_reading import Change, Exact, added, approximate, read_sessions, removed
+from memsrv.adapters.gate import Gate
+from memsrv.core.recall.nearest import Matrix, MatrixCache
 from memsrv.core.remembering import Latest
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Scope
@@ -32,6 +39,8 @@ from memsrv.ports import Scored, Vectors
 READERS = 3
 REFRESH_S = 2.0
 """So old may a cached session be where other processes write too."""
+LEAST_HOLES = 5_000
+"""Fewer removed vectors are never worth a copy: they take some 3 kB each."""
 SERVER_EXACT_CHUNKS = 20_000
 """More are not listed anew every REFRESH_S: it takes a server seconds."""
 NEVER = float("-inf")
@@ -41,9 +50,10 @@ MOST_CHECKED = 100_000
 UNREADABLE = "Stop the server and delete the folder 'chroma' in the data folder: it is rebuilt from the transcript."
 UNREACHABLE = "Check that the Chroma server at MEMSRV_CHROMA_URL is up; what is missing there is rebuilt from the transcript."
 
+log = structlog.get_logger()
+
 P = ParamSpec("P")
 R = TypeVar("R")
-Change = Callable[[Matrix], Matrix]
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +83,8 @@ class ChromaVectors:
         self._checked_at: Latest[Place, float] = Latest(MOST_CHECKED)
         self._large: set[Scope] = set()
         self._loads: list[Load] = []
+        self._holes = 0  # removed vectors that Chroma's index still holds
+        self._gate = Gate()
         self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
         self._writer = ThreadPoolExecutor(1, "chroma-write")
         self._readers = ThreadPoolExecutor(READERS, "chroma-read")
@@ -131,17 +143,12 @@ class ChromaVectors:
 
     async def put(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> None:
         """Store vectors, shape (len(chunks), dimension), float32, unit rows; what is there already is overwritten."""
-        opened, answering = self._to_fill(), self._current()
-        assert vectors.shape == (len(chunks), opened.dimension), "a vector of the right dimension for each chunk"
+        dimension = self._to_fill().dimension
+        assert vectors.shape == (len(chunks), dimension), "a vector of the right dimension for each chunk"
         assert bool(np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)), "unit rows, all finite"
         assert len({chunk.number for chunk in chunks}) == len(chunks), "each chunk once"
-        await self._run(self._writer, opened.write, chunks, vectors)
-        searched = list(range(len(chunks)))
-        if answering is not opened:
-            searched = [row for row in searched if chunks[row].fresh]
-            await self._run(self._writer, answering.write, [chunks[row] for row in searched], vectors[searched])
         rows: dict[Place, list[int]] = {}
-        for row in searched:
+        for row in await self._run(self._writer, self._write, chunks, vectors):
             chunk = chunks[row]
             rows.setdefault((chunk.tenant, chunk.session_number), []).append(row)
         for key, own in rows.items():
@@ -149,16 +156,25 @@ class ChromaVectors:
 
     async def remove(self, chunk_numbers: Sequence[int]) -> None:
         """Take vectors out; those that are not there are ignored. Done twice is as good as once."""
-        for opened in {id(one): one for one in (self._to_fill(), self._current())}.values():
-            there = await self._run(self._writer, opened.places, chunk_numbers)
-            try:
-                await self._run(self._writer, opened.erase, list(there))
-            finally:
-                # after a failure too: Chroma may have done it, and what is on its way out must not be answered
-                gone = np.array(list(there), np.int64)
-                for key in set(there.values()):
-                    self._apply(key, removed(gone))
-                self._large.clear()
+        there: dict[int, Place] = {}
+        try:
+            await self._run(self._writer, self._erase, chunk_numbers, there)
+        finally:
+            # after a failure too: Chroma may have done it, and what is on its way out must not be answered
+            gone = np.array(list(there), np.int64)
+            for key in set(there.values()):
+                self._apply(key, removed(gone))
+            self._large.clear()
+        if self._folder and self._holes >= LEAST_HOLES:
+            await self._renewed()
+
+    async def _renewed(self) -> None:
+        """A copy that fails is tried again after as many removals; what it would give back is not missed until then."""
+        try:
+            await self._run(self._writer, self._renew)
+        except IndexDown as error:
+            self._holes = 0
+            log.warning("the vector index was not copied", reason=error.message)
 
     async def open(self, scope: Scope) -> Vectors:
         """See `ports.VectorIndex`. The vectors of a scope that is searched exactly are in memory when this returns."""
@@ -168,36 +184,40 @@ class ChromaVectors:
         try:
             matrices = await self._matrices(self._current(), scope)
         except IndexDown as error:
-            if not chroma.may_pass(error):
+            if not chroma.may_pass(error) and opened is self._answering:
                 raise
             opened = None
-        if opened is not self._answering:  # after a swap: a collection that is being removed may answer with less than it held
+        if opened is not self._answering:  # what was replaced meanwhile may fail, or answer with less than it held
             matrices = await self._matrices(self._current(), scope)
         return ThroughIndex(self, scope) if matrices is None else Exact(matrices)
 
     def nearest(self, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
         """What Chroma's index finds in a scope; the cosines of `also` are exact. Blocking."""
-        opened = self._current()
+
+        def search() -> tuple[Collection, Scored]:
+            opened = self._current()  # inside the gate, where a copy does not take its place
+            return opened, approximate(opened, scope, vector, limit, also)
+
         try:
-            found = self._guarded(approximate, opened, scope, vector, limit, also)
+            opened, found = self._guarded(search)
             if opened is self._answering:
                 return found
         except IndexDown as error:
             if not chroma.may_pass(error):
                 raise
-        return self._guarded(approximate, self._current(), scope, vector, limit, also)  # as in `open`
+        return self._guarded(search)[1]  # as in `open`
 
     async def count(self) -> int:
         """Vectors in the generation that is filled."""
-        return await self._run(self._readers, self._to_fill().count)
+        return await self._run(self._readers, lambda: self._to_fill().count())
 
     async def numbers(self) -> list[int]:
         """The numbers of all vectors in the generation that is filled."""
-        return await self._run(self._readers, self._to_fill().numbers)
+        return await self._run(self._readers, lambda: self._to_fill().numbers())
 
     async def vectors(self, chunk_numbers: Sequence[int]) -> Mapping[int, np.ndarray]:
         """The unit vectors of those of the chunks that are in the generation that is filled, by number."""
-        found, vectors = await self._run(self._readers, self._to_fill().vectors, chunk_numbers)
+        found, vectors = await self._run(self._readers, lambda: self._to_fill().vectors(chunk_numbers))
         unit = np.isclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3)
         return dict(zip(found[unit].tolist(), vectors[unit], strict=True))
 
@@ -251,7 +271,7 @@ class ChromaVectors:
         started_at = monotonic()
         self._loads.append(load)
         try:
-            read = await self._run(self._readers, read_sessions, opened, scope.tenant, missing, held, limit)
+            read = await self._run(self._readers, self._read_sessions, opened, scope.tenant, missing, held, limit)
         finally:
             self._loads.remove(load)
         if read is None:
@@ -299,10 +319,53 @@ class ChromaVectors:
             chroma.disconnect(before.client)
         client = self._connect()
         kept = [generation, answering] if answering else [generation]
+        chroma.finish_copies(client, kept, dimension)
         chroma.remove_others(client, kept, dimension)
         filled = Collection.own(client, generation, dimension)
+        self._holes = chroma.holes(self._folder, filled) if self._folder else 0
         self._sweep()
         return filled, (Collection.found(client, answering, dimension) if answering else None) or filled
+
+    def _read_sessions(
+        self, opened: Collection, tenant: str, sessions: Sequence[int], held: Mapping[int, Matrix], limit: int
+    ) -> dict[int, Matrix] | None:
+        if opened is not self._answering:
+            raise IndexDown("The collection was replaced meanwhile.")
+        return read_sessions(opened, tenant, sessions, held, limit)
+
+    def _write(self, chunks: Sequence[PendingChunk], vectors: np.ndarray) -> Sequence[int]:
+        """The rows that searches see from now on."""
+        filled, answering = self._to_fill(), self._current()
+        filled.write(chunks, vectors)
+        if answering is filled:
+            return range(len(chunks))
+        fresh = [row for row, chunk in enumerate(chunks) if chunk.fresh]
+        answering.write([chunks[row] for row in fresh], vectors[fresh])
+        return fresh
+
+    def _erase(self, chunk_numbers: Sequence[int], there: dict[int, Place]) -> None:
+        """Fills `there` with what is taken out, before it is."""
+        for opened in {id(one): one for one in (self._to_fill(), self._current())}.values():
+            own = opened.places(chunk_numbers)
+            there.update(own)
+            opened.erase(list(own))
+            self._holes += len(own)
+
+    def _renew(self) -> None:
+        """See (5). What was closed or opened anew meanwhile is left alone; `use` removes the copy then."""
+        old = self._answering
+        if old is None or old is not self._filled or self._holes <= old.count() // 2:
+            return
+        copy = old.copied()
+        with self._gate.alone():
+            if self._answering is not old or self._filled is not old:
+                return
+            copy.take_place()
+            chroma.disconnect(old.client)
+            self._filled = self._answering = Collection.own(self._connect(), old.generation, old.dimension)
+            self._holes = 0
+        self._sweep()
+        trim()
 
     def _find(self, client: Any, generation: Generation, dimension: int) -> Collection:
         found = Collection.found(client or self._connect(), generation, dimension)
@@ -319,23 +382,17 @@ class ChromaVectors:
             chroma.sweep(self._folder)
 
     async def _run(self, threads: ThreadPoolExecutor, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call Chroma in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(threads, lambda: self._guarded(call, *args, **kwargs))
+        """Call Chroma in a thread. The one that writes is never at the gate: it is the one that is alone."""
+        called = self._called if threads is self._writer else self._guarded
+        return await asyncio.get_running_loop().run_in_executor(threads, lambda: called(call, *args, **kwargs))
 
     def _guarded(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._gate.passed():
+            return self._called(call, *args, **kwargs)
+
+    def _called(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         with chroma.errors_mapped(self._hint):
             return call(*args, **kwargs)
-
-
-@dataclass(frozen=True, slots=True)
-class Exact:
-    """ports.Vectors in memory."""
-
-    matrices: Sequence[Matrix]
-
-    def search(self, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
-        """See `ports.Vectors`."""
-        return Scored(*nearest(self.matrices, vector.astype(np.float32), limit=limit, also=also))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,41 +405,3 @@ class ThroughIndex:
     def search(self, vector: np.ndarray, *, limit: int, also: Sequence[int] | np.ndarray = ()) -> Scored:
         """See `ports.Vectors`."""
         return self.index.nearest(self.scope, vector.astype(np.float32), limit, also)
-
-
-def approximate(opened: Collection, scope: Scope, vector: np.ndarray, limit: int, also: Sequence[int] | np.ndarray) -> Scored:
-    """The answer of Chroma's index; the cosines of `also` are exact."""
-    scores = opened.nearest(scope, vector, limit) if limit else {}
-    scores |= opened.cosines(scope, vector, [int(number) for number in also if number not in scores])
-    numbers, cosines = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float32)
-    return Scored(*best(numbers, cosines, limit=limit, also=also))
-
-
-def read_sessions(
-    opened: Collection, tenant: str, sessions: Sequence[int], held: Mapping[int, Matrix], limit: int
-) -> dict[int, Matrix] | None:
-    """The vectors of sessions, each as a matrix, without reading again what is held; None if there are more than `limit`."""
-    listed = opened.listing(tenant, sessions, limit)
-    if listed is None:
-        return None
-    read = {}
-    for n in sessions:
-        known = held[n].only(np.array(listed[n], np.int64)) if n in held else Matrix.empty(opened.dimension)
-        wanted = sorted(set(listed[n]).difference(known.numbers.tolist()))
-        read[n] = joined(known, *opened.vectors(wanted))
-    return read
-
-
-def joined(known: Matrix, numbers: np.ndarray, vectors: np.ndarray) -> Matrix:
-    """A matrix with further rows; what was just read is taken as it is where nothing was known."""
-    if not len(numbers):
-        return known
-    return known.with_rows(numbers, vectors) if known.size else Matrix.of(numbers, vectors)
-
-
-def added(numbers: np.ndarray, vectors: np.ndarray) -> Change:
-    return lambda matrix: matrix.with_rows(numbers, vectors)
-
-
-def removed(numbers: np.ndarray) -> Change:
-    return lambda matrix: matrix.without(numbers)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import structlog
 import uvicorn
 
+from memsrv.adapters.allocator import bound_arenas
 from memsrv.errors import CannotStart, SettingsError
 from memsrv.ports import Embedder
 from memsrv.settings import Settings
@@ -48,6 +49,7 @@ async def run(settings: Settings, *, embedder: Embedder | None = None) -> None:
     SettingsError."""
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_S)
+    bound_arenas()
     wanted = access_for(settings).wanted
     refuse_open_door(settings, keys=wanted)
     with bound(settings.host, settings.port) as listener:

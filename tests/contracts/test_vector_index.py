@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memsrv.adapters import chroma, vectors_chroma
 from memsrv.adapters.vectors_chroma import ChromaVectors
 from memsrv.errors import IndexDown
 from memsrv.model import Generation, PendingChunk, Said, Scope
@@ -418,3 +419,104 @@ async def test_a_cache_too_small_for_the_scope_still_answers_right(tmp_path: Pat
             assert (await found(index, scope(session), vectors[session]))[0] == session
     assert (await found(index, scope(*range(20)), vectors[123]))[0] == 123
     await index.close()
+
+
+# --- what Chroma holds of what was removed ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are made soon."""
+    monkeypatch.setattr(vectors_chroma, "LEAST_HOLES", 20)
+
+
+def embedded(folder: Path) -> Build:
+    return lambda exact: ChromaVectors.embedded(folder / "chroma", cache_bytes=CACHE_BYTES, exact_chunks=exact)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("exact", [EXACT, INDEXED])
+async def test_after_many_removals_what_is_left_is_copied_and_the_rest_let_go(tmp_path: Path, exact: int) -> None:
+    vectors = rows(60)
+    async with opened(embedded(tmp_path), exact) as index:
+        await index.put([chunk(n, session=n % 2) for n in range(60)], vectors)
+        before = folders(tmp_path / "chroma")
+        await index.remove(range(40))
+        [after] = folders(tmp_path / "chroma")
+        assert [after] != before
+        assert sorted(await index.numbers()) == list(range(40, 60))
+        assert sorted(await found(index, scope(1), vectors[41], limit=100)) == list(range(41, 60, 2))
+        await index.put([chunk(70, session=1)], vectors[:1])
+        assert (await found(index, scope(1), vectors[0]))[0] == 70
+    async with opened(embedded(tmp_path), exact) as index:
+        assert sorted(await index.numbers()) == [*range(40, 60), 70]
+
+
+@pytest.mark.usefixtures("often")
+async def test_few_removals_among_much_that_lives_copy_nothing(tmp_path: Path) -> None:
+    async with opened(embedded(tmp_path)) as index:
+        await index.put([chunk(n) for n in range(200)], rows(200))
+        before = folders(tmp_path / "chroma")
+        await index.remove(range(50))
+        assert folders(tmp_path / "chroma") == before
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("exact", [EXACT, INDEXED])
+async def test_searches_and_writes_go_on_through_a_copy(tmp_path: Path, exact: int) -> None:
+    vectors = rows(100)
+    async with opened(embedded(tmp_path), exact) as index:
+        await index.put([chunk(n, session=1 + n // 50) for n in range(100)], vectors)
+        removing = asyncio.create_task(index.remove(range(50, 100)))
+        writing = asyncio.create_task(index.put([chunk(n, session=3) for n in range(100, 120)], vectors[:20]))
+        answers = [await found(index, scope(1), vectors[0], limit=100) for _ in range(30)]
+        await asyncio.gather(removing, writing)
+        answers.append(await found(index, scope(1), vectors[0], limit=100))
+        assert all(sorted(one) == list(range(50)) for one in answers)
+        assert sorted(await index.numbers()) == [*range(50), *range(100, 120)]
+
+
+@pytest.mark.usefixtures("often")
+async def test_nothing_is_copied_while_a_generation_is_built_beside(tmp_path: Path) -> None:
+    async with opened(embedded(tmp_path), generation=Generation(41, "old")) as index:
+        await index.put([chunk(n) for n in range(60)], rows(60))
+        await index.build(Generation(42, "new"))
+        await index.put([chunk(n) for n in range(60)], rows(60))
+        await index.remove(range(50))
+        assert await index.count() == 10
+        await index.swap()
+        assert sorted(await found(index, scope(1), rows(1)[0], limit=100)) == list(range(50, 60))
+
+
+@pytest.mark.usefixtures("often")
+async def test_a_copy_that_fails_fails_no_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(chroma.Collection, "copied", full)
+    async with opened(embedded(tmp_path)) as index:
+        await index.put([chunk(n) for n in range(60)], rows(60))
+        await index.remove(range(50))
+        assert sorted(await index.numbers()) == list(range(50, 60))
+
+
+async def test_a_copy_that_was_cut_off_goes_and_one_that_lacked_its_name_only_is_taken(tmp_path: Path) -> None:
+    async with opened(embedded(tmp_path)) as index:
+        await index.put([chunk(n) for n in range(30)], rows(30))
+        own = index._current()
+        await asyncio.to_thread(own.copied)  # cut off: the original is still there
+    async with opened(embedded(tmp_path)) as index:
+        assert len(index._current().client.list_collections()) == 1
+        own = index._current()
+        await asyncio.to_thread(own.copied)
+        own.client.delete_collection(chroma.name_of(GENERATION))  # cut off before its name was changed
+    async with opened(embedded(tmp_path)) as index:
+        assert sorted(await index.numbers()) == list(range(30))
+
+
+async def test_what_was_removed_before_a_start_counts(tmp_path: Path) -> None:
+    async with opened(embedded(tmp_path)) as index:
+        await index.put([chunk(n) for n in range(2500)], rows(2500))
+        await index.remove(range(2400))
+    async with opened(embedded(tmp_path)) as index:
+        assert index._holes >= 1000  # as far as Chroma has written it by then

@@ -116,8 +116,9 @@ def instructions_of(messages: Iterable[Payload]) -> str | None:
 def identity(payload: Payload) -> str:
     """What a message says, as a digest; see (1)."""
     content, role = payload.get("content"), payload["role"]
-    plain = isinstance(content, str) and content and role in SPEAKERS and not payload.get("tool_calls")
-    return plain_identity(role, content) if plain and len(content) <= REMEMBERED_CHARS else worked_out(payload)
+    if isinstance(content, str) and 0 < len(content) <= REMEMBERED_CHARS and role in SPEAKERS and not payload.get("tool_calls"):
+        return plain_identity(role, content)
+    return worked_out(payload)
 
 
 @lru_cache(REMEMBERED)
