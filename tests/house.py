@@ -1,7 +1,6 @@
 """A data folder with a compaction over the real store, which can be stopped and started."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from memsrv.services.deriving import Deriver
 from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import Listing
+from tests.patience import until
 
 KEY = SessionKey("acme", "talk")
 LONG = Defaults(summary_tokens=100_000, summary_input_tokens=10**7, budget_tokens=10**7)
@@ -66,22 +66,18 @@ class House:
 
     async def settled(self) -> list[Snapshot]:
         """The snapshots, when nothing is being done any more."""
-        async with asyncio.timeout(20):
-            while not self.compaction.idle:  # noqa: ASYNC110 - looked at from outside
-                await asyncio.sleep(0.005)
+        await until(lambda: self.compaction.idle)
         session = await self.sessions.find(KEY)
         return await self.snapshots.listing(session.number, limit=1000)
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not holds():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-
     async def until_made(self, least: int = 1) -> list[Snapshot]:
         """The snapshots, when there are so many."""
-        async with asyncio.timeout(20):
-            while len(made := await self.settled()) < least:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+
+        async def enough() -> list[Snapshot]:
+            made = await self.settled()
+            return made if len(made) >= least else []
+
+        made: list[Snapshot] = await until(enough)
         return made
 
     async def number(self) -> int:

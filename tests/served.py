@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 
 from tests.command import command, environ
+from tests.patience import PATIENCE_S, wait_until
 
 START_S = 180
 """Much more than it takes, for machines that do much else."""
@@ -46,7 +47,7 @@ class Served:
         """End it by a signal; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(what)
-        status = self.process.wait(30)
+        status = self.process.wait(PATIENCE_S)
         self._reader.join()
         assert self.process.stderr is not None
         self.process.stderr.close()
@@ -59,8 +60,4 @@ class Served:
 
     def wait_indexed(self, session: str) -> None:
         """Post nothing, wait until the session has no message without vectors."""
-        for _ in range(600):
-            if not self.http.get(f"/context/{session}").json()["pending_index"]:
-                return
-            threading.Event().wait(0.1)
-        raise AssertionError("indexing did not finish")
+        wait_until(lambda: not self.http.get(f"/context/{session}").json()["pending_index"])

@@ -12,6 +12,7 @@ import pytest
 
 from memsrv.adapters.beside import Beside
 from memsrv.errors import SummarizerDown
+from tests.patience import until, wait_until
 
 
 @pytest.fixture
@@ -35,11 +36,6 @@ def die_once(mark: Path) -> str:
 def linger(mark: Path) -> None:
     mark.touch()
     time.sleep(600)
-
-
-def until_there(mark: Path) -> None:
-    while not mark.exists():
-        time.sleep(0.02)
 
 
 def tell(text: str) -> str:
@@ -81,7 +77,7 @@ async def test_work_that_kills_its_process_twice_is_given_up(beside):
 
 async def test_work_in_hand_is_broken_off_at_the_end(beside, tmp_path):
     waiting = asyncio.create_task(beside(linger, tmp_path / "begun"))
-    await asyncio.to_thread(until_there, tmp_path / "begun")
+    await until((tmp_path / "begun").exists)
     beside.break_off()
     with pytest.raises(SummarizerDown):
         await waiting
@@ -101,11 +97,7 @@ def test_the_process_ends_with_a_server_that_is_killed():
     helper = int(server.stdout.readline())
     server.kill()
     server.communicate()
-    for _ in range(500):
-        if not running(helper):
-            return
-        time.sleep(0.02)
-    raise AssertionError("it goes on alone")
+    wait_until(lambda: not running(helper))  # or it goes on alone
 
 
 def running(pid: int) -> bool:

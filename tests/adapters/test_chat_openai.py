@@ -14,6 +14,7 @@ from memsrv.core.relay.providers import Provider
 from memsrv.core.summary.asking import Completion
 from memsrv.errors import UpstreamDown
 from tests.adapters.chat_server import ChatServer
+from tests.patience import PATIENCE_S
 
 KEY = "sk-secret-of-this-test"
 HEADER = "secret-of-a-header"
@@ -27,7 +28,7 @@ def server() -> Iterator[ChatServer]:
     server.close()
 
 
-def chat_of(server: ChatServer, *, model: str = "m1", timeout_s: float = 20.0, **options: Any) -> OpenAIChat:
+def chat_of(server: ChatServer, *, model: str = "m1", timeout_s: float = PATIENCE_S, **options: Any) -> OpenAIChat:
     provider = Provider("main", server.url, KEY, {"x-team": HEADER}, model, timeout_s)
     return OpenAIChat(provider, **({"wait_s": 0.001} | options))
 
@@ -208,7 +209,7 @@ async def test_a_time_that_the_server_asks_to_wait_is_waited(server: ChatServer)
     server.script, server.headers = [429, "Goal: x"], {"retry-after": "1"}
     started = time.monotonic()
     await asked(chat_of(server))
-    assert 0.9 < time.monotonic() - started < 5
+    assert time.monotonic() - started > 0.9
 
 
 def test_a_time_to_wait_is_read_in_seconds_and_as_a_date() -> None:
@@ -238,13 +239,21 @@ async def test_an_input_that_is_too_long_is_told_apart(server: ChatServer, said:
     assert not (await refused(chat_of(server))).too_long
 
 
-async def test_an_endpoint_that_fails_repeatedly_is_left_alone_and_tried_later(server: ChatServer) -> None:
-    chat = chat_of(server, rest_s=0.2)
+async def test_an_endpoint_that_fails_repeatedly_is_left_alone(server: ChatServer) -> None:
+    chat = chat_of(server, rest_s=3600.0)
     server.script = [401] * 3
     said = [await down(chat) for _ in range(5)]
     assert [("401" in text, "left alone" in text) for text in said] == [(True, False)] * 3 + [(False, True)] * 2
     assert len(server.requests) == 3
-    await asyncio.sleep(0.25)
+    await chat.close()
+
+
+async def test_an_endpoint_that_was_left_alone_is_tried_again_after_a_rest(server: ChatServer) -> None:
+    chat = chat_of(server, rest_s=0.01)
+    server.script = [401] * 3
+    for _ in range(3):
+        await down(chat)
+        await asyncio.sleep(0.02)
     assert (await asked(chat)).text
     assert len(server.requests) == 4
 

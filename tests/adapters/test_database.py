@@ -25,6 +25,7 @@ from memsrv.adapters.transcript_sql import SqlTranscript
 from memsrv.errors import BadRequest, CannotStart, DiskFull, Internal, MessageNotFound, StoreDown
 from memsrv.model import Mode, NewChunk, NewMessage, SessionKey, Span
 from tests.adapters.trials import add, counted_around_a_write, differences, traces
+from tests.patience import until
 
 
 @pytest.fixture
@@ -218,9 +219,9 @@ async def test_a_statement_the_database_refuses_is_undone_alone(database):
 
 
 async def test_a_write_given_up_before_its_turn_is_not_done(database):
-    gate = threading.Event()
-    holding = asyncio.create_task(database.write(lambda connection: gate.wait() and None))
-    await asyncio.sleep(0.01)
+    began, gate = threading.Event(), threading.Event()
+    holding = asyncio.create_task(database.write(lambda connection: began.set() or (gate.wait() and None)))
+    await until(began.is_set)
     given_up, kept = asyncio.create_task(database.write(add("given up"))), asyncio.create_task(database.write(add("kept")))
     await asyncio.sleep(0.01)
     given_up.cancel()
@@ -295,12 +296,8 @@ def files_with(folder: Path, word: bytes) -> list[str]:
 
 
 async def gone(folder: Path, word: bytes) -> bool:
-    """Whether a word leaves the files in the next seconds."""
-    for _ in range(200):
-        if not files_with(folder, word):
-            return True
-        await asyncio.sleep(0.05)
-    return False
+    """Whether a word leaves the files."""
+    return bool(await until(lambda: not files_with(folder, word)))
 
 
 @pytest.mark.parametrize("how", ["delete", "edit", "forget"])
@@ -355,10 +352,15 @@ async def test_what_a_killed_server_deleted_leaves_the_files_at_the_next_start(t
     database = await Database.open(before)
     transcript = SqlTranscript(database)
     session = (await transcript.append(SessionKey("acme", "talk"), [said("Passport ZX-0099182", "x")])).session
-    gate = threading.Event()
-    reader = asyncio.create_task(
-        database.read(lambda connection: connection.scalar(text("SELECT 1 FROM messages")) and gate.wait())
-    )
+    began, gate = threading.Event(), threading.Event()
+
+    def read(connection: Connection) -> None:
+        connection.scalar(text("SELECT 1 FROM messages"))
+        began.set()
+        gate.wait()
+
+    reader = asyncio.create_task(database.read(read))
+    await until(began.is_set)
     await transcript.delete(session.number, "x")
     for path in before.iterdir():  # as a killed server leaves them
         (after / path.name).write_bytes(path.read_bytes())

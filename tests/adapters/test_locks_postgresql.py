@@ -7,10 +7,10 @@ import pytest
 
 from memsrv.adapters.locks_postgresql import PostgresqlLocks
 from memsrv.errors import StoreDown
+from tests.patience import PATIENCE_S, until
 from tests.postgresql import Postgresql
 
 LOOK_S = 0.02
-PATIENCE_S = 20
 
 
 @pytest.fixture
@@ -53,8 +53,7 @@ async def test_one_whose_connection_breaks_leads_no_more_and_one_leads_again_soo
     cut(postgresql, url)
     async with asyncio.timeout(PATIENCE_S):
         await locks[0].lost()
-        while [one.held for one in locks].count(True) != 1:  # noqa: ASYNC110 - any of them
-            await asyncio.sleep(LOOK_S)
+    await until(lambda: [one.held for one in locks].count(True) == 1)  # any of them
 
 
 async def test_a_session_is_claimed_by_one_process_at_a_time(locks):

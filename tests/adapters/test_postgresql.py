@@ -21,6 +21,7 @@ from memsrv.core.prompt.calibration import Calibration
 from memsrv.errors import BadRequest, CannotStart, Internal, MessageNotFound, SettingsError, StoreDown
 from memsrv.model import Message, NewChunk, NewMessage, SessionKey, Span
 from tests.adapters.trials import add, counted_around_a_write, differences, traces
+from tests.patience import PATIENCE_S
 from tests.postgresql import Postgresql
 
 KEY = SessionKey("acme", "talk")
@@ -128,7 +129,7 @@ async def test_two_memsrvs_live_in_two_schemas_of_one_database(postgresql):
     one, two = [await Database.connect(f"{url}&options=-csearch_path%3D{schema}") for schema in ("one", "two")]
     began, gate = threading.Event(), threading.Event()
     holding = asyncio.create_task(one.write(holding_up(began, gate)))
-    await asyncio.to_thread(began.wait, 10)
+    await asyncio.to_thread(began.wait, PATIENCE_S)
     await two.write(add("b"))  # although the other one is in the midst of a write
     gate.set()
     await holding
@@ -293,7 +294,7 @@ async def test_a_writer_that_holds_up_the_others_is_told_of_and_got_over(databas
     await other.write(lambda connection: connection.exec_driver_sql("SET lock_timeout = 10") and None)
     began, gate = threading.Event(), threading.Event()
     holding = asyncio.create_task(database.write(holding_up(began, gate)))
-    await asyncio.to_thread(began.wait, 10)
+    await asyncio.to_thread(began.wait, PATIENCE_S)
     outcomes = await asyncio.gather(*(other.write(add("b")) for _ in range(5)), return_exceptions=True)
     assert ["nothing was written" in getattr(outcome, "message", "") for outcome in outcomes] == [True] * 5
     assert await traces(other) == []
@@ -324,7 +325,7 @@ async def test_writes_that_were_cut_off_may_have_been_done_and_are_not_tried_aga
         connection.execute(text("SELECT 1"))
 
     holding = asyncio.create_task(database.write(holding_up(began, gate)))
-    await asyncio.to_thread(began.wait, 10)
+    await asyncio.to_thread(began.wait, PATIENCE_S)
     waiting = [asyncio.create_task(database.write(write)) for write in (add("a"), cut_off, add("b"))]
     await asyncio.sleep(0)
     gate.set()

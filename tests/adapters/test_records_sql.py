@@ -9,6 +9,7 @@ from memsrv.adapters.database import Database
 from memsrv.adapters.records_sql import SqlReceipts
 from memsrv.adapters.sessions_sql import SqlSessions
 from memsrv.model import SessionKey
+from tests.patience import until
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -19,9 +20,7 @@ async def test_no_more_wait_for_a_store_that_is_busy_than_there_is_room_for_and_
     receipts = SqlReceipts(database, kept=50, most_waiting=2)
     busy = asyncio.create_task(database.write(lambda _: go_on.wait()))
     adding = [asyncio.create_task(receipts.add(session.number, f"r{n}", {"n": n}, quotes=(), made_at=NOW)) for n in range(10)]
-    async with asyncio.timeout(20):
-        while sum(one.done() for one in adding) < 4:  # noqa: ASYNC110 - two in hand, two that wait for them
-            await asyncio.sleep(0.005)
+    await until(lambda: sum(one.done() for one in adding) >= 4)  # two in hand, two that wait for them
     assert sum(one.done() for one in adding) == 4
     go_on.set()
     await asyncio.gather(busy, *adding)

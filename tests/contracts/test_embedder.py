@@ -18,10 +18,10 @@ from memsrv.errors import EmbedderDown, SettingsError
 from memsrv.ports import Embedder
 from tests.fakes import hashed
 from tests.loopback import Handling, Loopback
+from tests.patience import PATIENCE_S
 
 KEY = "sk-secret-of-the-test"
 DIMENSION = 48
-LIMIT_S = 60.0
 ODD = {
     "nothing": "",
     "blanks": " \n\t ",
@@ -90,7 +90,9 @@ def local_model() -> Path | None:
 
 
 def of_endpoint(endpoint: Endpoint, **options: Any) -> OpenAIEmbedder:
-    return OpenAIEmbedder(endpoint.url, "hashing", **({"key": KEY, "batch": 4, "wait_s": 0.001, "timeout_s": 20.0} | options))
+    return OpenAIEmbedder(
+        endpoint.url, "hashing", **({"key": KEY, "batch": 4, "wait_s": 0.001, "timeout_s": PATIENCE_S} | options)
+    )
 
 
 @pytest.fixture
@@ -161,7 +163,7 @@ async def test_a_question_is_nearest_to_the_passage_that_answers_it(embedder: Em
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
 async def test_an_odd_text_raises_nothing_and_leaves_its_neighbours_alone(embedder: Embedder, text: str) -> None:
     plain = "The copper kettle hangs on hook 42."
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(PATIENCE_S):
         alone = await embedder.passages([plain])
         rows = await embedder.passages([plain, text, plain])
         vector = await embedder.query(text)
@@ -261,8 +263,8 @@ async def test_a_lasting_failure_is_not_tried_again(endpoint: Endpoint, status: 
     await embedder.close()
 
 
-async def test_an_endpoint_that_fails_repeatedly_is_left_alone_and_tried_later(endpoint: Endpoint) -> None:
-    embedder = of_endpoint(endpoint, rest_s=0.2)
+async def test_an_endpoint_that_fails_repeatedly_is_left_alone(endpoint: Endpoint) -> None:
+    embedder = of_endpoint(endpoint, rest_s=3600.0)
     endpoint.statuses = [401] * 3
     for _ in range(3):
         with pytest.raises(EmbedderDown):
@@ -270,7 +272,16 @@ async def test_an_endpoint_that_fails_repeatedly_is_left_alone_and_tried_later(e
     with pytest.raises(EmbedderDown, match="left alone"):
         await embedder.query("one")
     assert len(endpoint.requests) == 3
-    await asyncio.sleep(0.25)
+    await embedder.close()
+
+
+async def test_an_endpoint_that_was_left_alone_is_tried_again_after_a_rest(endpoint: Endpoint) -> None:
+    embedder = of_endpoint(endpoint, rest_s=0.01)
+    endpoint.statuses = [401] * 3
+    for _ in range(3):
+        with pytest.raises(EmbedderDown):
+            await embedder.query("one")
+        await asyncio.sleep(0.02)
     assert (await embedder.query("one")).shape == (DIMENSION,)
     await embedder.close()
 

@@ -13,6 +13,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from tests.adapters.upstream_server import DIE, Refuse, Say, call
 from tests.e2e.conftest import Served
+from tests.patience import wait_until
 
 names = (f"talk-{n}" for n in itertools.count())
 
@@ -277,7 +278,7 @@ def test_a_client_that_goes_away_stops_the_upstream_and_keeps_what_came(client, 
             break
     stream.close()
     assert upstream.gone.wait(30)
-    said = wait_for(lambda: transcript(served, session)[1:])
+    said = wait_until(lambda: transcript(served, session)[1:])
     assert said[0][1].startswith("Once")
     assert notes(served, session) == [None, "client"]
     upstream.script = [Say(["Whole."])]
@@ -302,14 +303,6 @@ def test_a_client_that_goes_away_before_the_answer_stops_the_upstream(served, up
 
     asyncio.run(leave())
     assert upstream.gone.wait(30)
-
-
-def wait_for(look):
-    for _ in range(3000):
-        if found := look():
-            return found
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come")
 
 
 # --- histories ------------------------------------------------------------------------------------------------------
@@ -650,6 +643,6 @@ def test_neither_log_nor_metrics_hold_what_was_said(served, client, upstream):
     ask(client, [user("the password is swordfish")], session)
     metrics = served.http.get("/metrics").text
     assert 'memsrv_relay_requests_total{outcome="whole",upstream="upstream"}' in metrics
-    log = wait_for(lambda: [line for line in served.lines if "/v1/chat/completions" in line])
+    log = wait_until(lambda: [line for line in served.lines if "/v1/chat/completions" in line])
     assert "swordfish" not in "".join(log) + metrics
     assert session not in "".join(served.lines) + metrics

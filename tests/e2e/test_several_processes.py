@@ -1,17 +1,15 @@
 """Several real servers on one PostgreSQL and one Chroma server."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.chroma_server import chroma_server
+from tests.patience import wait_until
 from tests.postgresql import Postgresql
 from tests.served import Served
-
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +27,6 @@ def pair(postgresql: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> It
 def talk(colour: str) -> list[dict[str, str]]:
     roles = ("user", "assistant") * 10
     return [{"role": role, "content": f"We decided to paint room {n} {colour}."} for n, role in enumerate(roles)]
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    for _ in range(PATIENCE_S * 10):
-        if found := holds():
-            return found
-        threading.Event().wait(0.1)
-    raise AssertionError("it did not come to pass")
 
 
 def leads(server: Served) -> bool:
@@ -78,7 +68,9 @@ def test_a_message_stored_through_one_is_known_to_the_other_and_recalled_by_both
     assert other.http.post("/context/k/messages?wait_ms=30000", json=key).json()["pending_index"] == 0
     assert leading.http.post("/context/k/messages", json=key).json()["messages"][0]["created"] is False
     for server in pair:
-        until(lambda server=server: any(hit["score"] and "flowerpot" in hit["text"] for hit in recalled(server, "k", "the key?")))
+        wait_until(
+            lambda server=server: any(hit["score"] and "flowerpot" in hit["text"] for hit in recalled(server, "k", "the key?"))
+        )
 
 
 def test_what_one_changes_is_in_the_next_prompt_of_the_other(pair):
@@ -101,14 +93,14 @@ def test_a_receipt_and_what_the_provider_counted_are_known_to_both(pair):
     one, other = pair
     one.http.post("/context/r/messages", json={"role": "user", "content": "Good morning."})
     prompt = one.http.get("/context/r/prompt", params={"model": "m"}).json()
-    until(lambda: other.http.get("/context/r/receipts").json()["receipts"])
+    wait_until(lambda: other.http.get("/context/r/receipts").json()["receipts"])
     usage = {"receipt": prompt["receipt"]["id"], "prompt_tokens": prompt["total_tokens"] * 2}
     assert [server.http.post("/context/r/usage", json=usage).json()["reports"] for server in (other, one, other)] == [1, 1, 1]
 
 
 def test_a_process_summarises_what_is_written_through_it(pair):
     pair[1].http.post("/context/m/messages", json={"messages": talk("green")})
-    until(lambda: pair[0].http.get("/context/m/summaries").json()["summaries"])
+    wait_until(lambda: pair[0].http.get("/context/m/summaries").json()["summaries"])
 
 
 def test_a_rebuild_asked_of_the_one_that_looks_on_is_done_by_the_one_that_leads_while_both_answer(pair):
@@ -123,7 +115,7 @@ def test_a_rebuild_asked_of_the_one_that_looks_on_is_done_by_the_one_that_leads_
         told = [server.http.get("/reindex").json() for server in pair]
         return all(not now["running"] and (now["answers"] or 0) > before for now in told)
 
-    until(done)
+    wait_until(done)
     assert pair[0].http.post("/verify").json()["good"] is True
 
 
@@ -136,9 +128,9 @@ def test_when_the_one_that_leads_is_killed_the_other_makes_its_vectors_and_summa
     leading, other = pair
     leading.http.put("/_faults", json={"embedder": "raise", "summarizer": "delay:600000"})
     leading.http.post("/context/left/messages", json={"messages": talk("yellow")})
-    until(lambda: "embedder" in leading.http.get("/readyz").json()["degraded"])
+    wait_until(lambda: "embedder" in leading.http.get("/readyz").json()["degraded"])
     leading.kill()
-    until(lambda: leads(other))
+    wait_until(lambda: leads(other))
     other.wait_indexed("left")
     assert any(hit["score"] for hit in recalled(other, "left", "Which colour has room 3?"))
-    assert until(lambda: other.http.get("/context/left/summaries").json()["summaries"])[0]["covers_upto"] >= 8
+    assert wait_until(lambda: other.http.get("/context/left/summaries").json()["summaries"])[0]["covers_upto"] >= 8

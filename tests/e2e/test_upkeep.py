@@ -3,9 +3,9 @@
 import json
 import signal
 import sqlite3
-import threading
 
 from tests.command import memsrv
+from tests.patience import wait_until
 
 TALK = [{"role": ("user", "assistant")[n % 2], "content": f"Remark {n}: the ferry leaves at {n}."} for n in range(20)]
 
@@ -36,10 +36,7 @@ def test_a_running_server_is_rebuilt_verified_backed_up_and_comes_back_from_it(s
     assert (restored.returncode, f"restored into {tmp_path / 'data'}: " in restored.stdout) == (0, True)
     again = serve()
     assert content(again) == before
-    for _ in range(600):
-        if again.http.get("/readyz").json()["status"] == "ok":
-            break
-        threading.Event().wait(0.1)
+    wait_until(lambda: again.http.get("/readyz").json()["status"] == "ok")
     hits = again.http.get("/context/s/recall", params={"query": "when does ferry 7 leave?", "k": 3}).json()
     assert hits["degraded"] == []
     assert hits["recall"][0]["score"] is not None

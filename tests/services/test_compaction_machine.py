@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from memsrv.adapters.database import Database
 from memsrv.errors import SummaryStale
 from tests.house import KEY, House, new
+from tests.patience import PATIENCE_S
 
 
 @cache
@@ -124,7 +125,7 @@ class Machine(RuleBasedStateMachine):
 
     async def quiet(self) -> None:
         """Until nothing is being done, nor waits for its next try."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 await self.house.settled()
                 standing = await self.house.compactions.standing(await self.house.number())

@@ -7,6 +7,7 @@ import pytest
 from memsrv.errors import Busy
 from memsrv.model import SessionKey
 from memsrv.services.gates import Gates
+from tests.patience import PATIENCE_S
 
 KEY, OTHER = SessionKey("acme", "talk"), SessionKey("acme", "other")
 
@@ -64,7 +65,7 @@ async def test_a_session_thaws_when_the_work_inside_fails() -> None:
     with pytest.raises(ZeroDivisionError):
         async with gates.frozen(KEY):
             raise ZeroDivisionError
-    async with asyncio.timeout(1), gates.writing(KEY):
+    async with asyncio.timeout(PATIENCE_S), gates.writing(KEY):
         pass
 
 
@@ -74,7 +75,7 @@ async def test_a_freezing_that_is_given_up_while_it_waits_thaws_too() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01), gates.frozen(KEY):
                 raise AssertionError("a write is still in hand")
-    async with asyncio.timeout(1), gates.writing(KEY):
+    async with asyncio.timeout(PATIENCE_S), gates.writing(KEY):
         pass
 
 

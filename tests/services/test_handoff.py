@@ -204,7 +204,7 @@ async def test_what_is_deleted_while_it_is_handed_over_does_not_reach_the_other_
     await desk.summarise()
     await desk.house.say(2)
     handing = asyncio.create_task(desk.handoffs.hand_over(KEY, OTHER, max_tokens=600))
-    await desk.house.until(lambda: desk.builtin.running == 1)
+    await desk.until(lambda: desk.builtin.running == 1)
     await desk.house.transcript.delete(await desk.house.number(), "message1")
     desk.builtin.gate.set()
     await handing

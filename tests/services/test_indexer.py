@@ -12,8 +12,7 @@ from memsrv.errors import EmbedderDown, StoreDown
 from memsrv.model import Generation, PendingChunk
 from memsrv.services.indexer import Indexer, Rebuilding
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors, down
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S, until
 
 
 class World:
@@ -41,13 +40,8 @@ class World:
         finally:
             await self.indexer.close()
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():  # noqa: ASYNC110 (what is waited for has no event)
-                await asyncio.sleep(0.001)
-
     async def all_indexed(self) -> None:
-        await self.until(lambda: all(not message.unmarked or message.set_aside for message in self.queue.waiting.values()))
+        await until(lambda: all(not message.unmarked or message.set_aside for message in self.queue.waiting.values()))
 
 
 @pytest.fixture
@@ -74,7 +68,7 @@ async def test_what_was_appended_before_the_start_is_indexed(world: World) -> No
 
 async def test_a_message_is_indexed_soon_after_a_notice(world: World) -> None:
     async with world.running() as indexer:
-        await world.until(lambda: world.queue.current is not None)
+        await until(lambda: world.queue.current is not None)
         world.queue.append(1, "hello")
         indexer.notify()
         await world.all_indexed()
@@ -213,7 +207,7 @@ async def test_vectors_of_deleted_messages_are_removed(world: World) -> None:
         await world.all_indexed()
         world.queue.delete(1)
         indexer.notify()
-        await world.until(lambda: not world.queue.gone)
+        await until(lambda: not world.queue.gone)
     assert sorted(world.index.rows) == [20]
 
 
@@ -225,7 +219,7 @@ async def test_removals_go_on_while_the_embedder_is_down(world: World) -> None:
         world.queue.append(2, "two")
         world.queue.delete(1)
         indexer.notify()
-        await world.until(lambda: not world.queue.gone)
+        await until(lambda: not world.queue.gone)
         assert not world.index.rows
 
 
@@ -239,7 +233,7 @@ async def test_a_message_deleted_while_it_is_embedded_leaves_no_vector(world: Wo
 
     world.embedder.fail = forget
     async with world.running() as indexer:
-        await world.until(lambda: indexer.counters.removed_chunks == 1)
+        await until(lambda: indexer.counters.removed_chunks == 1)
     assert not world.index.rows
 
 
@@ -247,33 +241,33 @@ async def test_an_embedder_that_is_down_is_named_and_waited_for(world: World) ->
     world.embedder.fail = down
     world.queue.append(1, "one")
     async with world.running() as indexer:
-        await world.until(lambda: "embedder" in indexer.degraded and indexer.counters.failed_batches > 6)
+        await until(lambda: "embedder" in indexer.degraded and indexer.counters.failed_batches > 6)
         assert world.queue.waiting[1].attempts == 0
         world.embedder.fail = lambda texts: None
         await world.all_indexed()
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
 
 
 async def test_an_embedder_that_comes_back_is_noticed_with_nothing_to_do(world: World) -> None:
     world.queue.append(1, "one")
     world.embedder.fail = down
     async with world.running() as indexer:
-        await world.until(lambda: "embedder" in indexer.degraded)
+        await until(lambda: "embedder" in indexer.degraded)
         world.queue.delete(1)
         world.embedder.fail = lambda texts: None
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
 
 
 async def test_an_index_that_is_down_is_named_and_waited_for(world: World) -> None:
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
         world.index.is_down = True
         world.queue.append(1, "one")
         indexer.notify()
-        await world.until(lambda: "index" in indexer.degraded and indexer.counters.failed_batches > 6)
+        await until(lambda: "index" in indexer.degraded and indexer.counters.failed_batches > 6)
         world.index.is_down = False
         await world.all_indexed()
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
         assert world.queue.reasons == {}
 
 
@@ -316,7 +310,7 @@ async def test_a_text_is_not_blamed_when_the_embedder_refuses_every_text(world: 
     world.embedder.fail = refuses("", poison=True)
     world.queue.append(1, "one")
     async with world.running() as indexer:
-        await world.until(lambda: indexer.counters.failed_batches > 8)
+        await until(lambda: indexer.counters.failed_batches > 8)
         assert "embedder" in indexer.degraded
     assert world.queue.waiting[1].attempts == 0
 
@@ -340,7 +334,7 @@ async def test_an_embedder_that_answers_nonsense_is_down(world: World) -> None:
     world.embedder.spoil = lambda texts, vectors: vectors * 0
     world.queue.append(1, "one")
     async with world.running() as indexer:
-        await world.until(lambda: indexer.counters.failed_batches > 8)
+        await until(lambda: indexer.counters.failed_batches > 8)
         assert "embedder" in indexer.degraded
         world.embedder.spoil = lambda texts, vectors: vectors
         await world.all_indexed()
@@ -353,7 +347,7 @@ async def test_an_answer_of_another_dimension_is_a_failure(world: World) -> None
         world.embedder.spoil = lambda texts, vectors: vectors[:, :-1]
         world.queue.append(2, "two")
         indexer.notify()
-        await world.until(lambda: indexer.counters.failed_batches > 4)
+        await until(lambda: indexer.counters.failed_batches > 4)
     assert sorted(world.index.rows) == [10]
 
 
@@ -376,10 +370,10 @@ async def test_a_message_that_fails_waits_and_the_next_goes_first(world: World) 
     world.embedder.fail = refuses("cursed", poison=True)
     world.queue.append(1, "a cursed text")
     async with world.running() as indexer:
-        await world.until(lambda: world.queue.waiting[1].attempts == 1)
+        await until(lambda: world.queue.waiting[1].attempts == 1)
         world.queue.append(2, "two")
         indexer.notify()
-        await world.until(lambda: world.queue.indexed(2))
+        await until(lambda: world.queue.indexed(2))
     assert world.queue.waiting[1].attempts == 1
 
 
@@ -390,7 +384,7 @@ async def test_a_restart_does_not_forget_how_often_a_message_failed(world: World
     for attempts in (1, 2, 3):
         world.queue.waiting[1].due_at = 0
         async with world.running():
-            await world.until(partial(failed, world, attempts))
+            await until(partial(failed, world, attempts))
     assert world.queue.waiting[1].set_aside
 
 
@@ -400,21 +394,21 @@ async def test_an_edited_message_has_all_its_attempts_again(world: World) -> Non
     world.queue.append(1, "a cursed text")
     async with world.running() as indexer:
         for _ in range(2):
-            await world.until(lambda: world.queue.waiting[1].attempts == 1)
+            await until(lambda: world.queue.waiting[1].attempts == 1)
             world.queue.append(1, "another cursed text")
             indexer.notify()
-        await world.until(lambda: world.queue.waiting[1].attempts == 1)
+        await until(lambda: world.queue.waiting[1].attempts == 1)
         for attempts in (2, 3):
             assert not world.queue.waiting[1].set_aside
             world.queue.waiting[1].due_at = 0
             indexer.notify()
-            await world.until(partial(failed, world, attempts))
+            await until(partial(failed, world, attempts))
     assert world.queue.waiting[1].set_aside
 
 
 async def test_a_message_that_failed_before_a_restart_goes_alone_after_it(world: World) -> None:
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     world.queue.append(1, "one")
     world.queue.append(2, "two")
     world.queue.append(3, "three")
@@ -437,7 +431,7 @@ async def test_another_embedder_begins_a_generation_and_everything_is_embedded_a
         await world.all_indexed()
     world.embedder = HashingEmbedder(32, fingerprint="another")
     async with world.running() as indexer:
-        await world.until(lambda: world.queue.indexed(1) and not indexer.degraded)
+        await until(lambda: world.queue.indexed(1) and not indexer.degraded)
     assert [len(row) for _, row in world.index.rows.values()] == [32]
     assert list(world.index.generations) == [2]
 
@@ -449,11 +443,11 @@ async def test_the_index_is_degraded_until_a_new_generation_is_whole(world: Worl
     world.embedder = HashingEmbedder(fingerprint="another")
     world.embedder.fail = refuses("one", poison=False)
     async with world.running() as indexer:
-        await world.until(lambda: indexer.counters.failed_batches > 0)
+        await until(lambda: indexer.counters.failed_batches > 0)
         assert indexer.reindexing
         assert "index" in indexer.degraded
         world.embedder.fail = lambda texts: None
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
         assert not indexer.reindexing
 
 
@@ -464,11 +458,11 @@ async def test_an_embedder_that_is_down_at_the_start_is_not_taken_for_another(wo
     world.embedder = HashingEmbedder(known=False)
     world.embedder.fail = down
     async with world.running() as indexer:
-        await world.until(lambda: indexer.counters.failed_batches > 3)
+        await until(lambda: indexer.counters.failed_batches > 3)
         assert indexer.degraded == {"embedder", "index"}
         assert sorted(world.index.rows) == [10]
         world.embedder.fail = lambda texts: None
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert world.queue.current is not None
     assert world.queue.current.number == 1
 
@@ -480,7 +474,7 @@ async def test_a_lost_index_is_filled_again(world: World) -> None:
         await world.all_indexed()
     world.index.delete_folder()
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert sorted(world.index.rows) == [10, 20]
 
 
@@ -492,7 +486,7 @@ async def test_a_lost_vector_is_missed_though_another_awaits_removal(world: Worl
     world.queue.delete(1)
     del world.index.rows[20]
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert sorted(world.index.rows) == [20]
 
 
@@ -504,21 +498,21 @@ async def test_a_lost_vector_is_missed_though_a_message_is_half_indexed(world: W
     world.queue.waiting[1].unmarked = {11}
     del world.index.rows[11], world.index.rows[20]
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert sorted(world.index.rows) == [10, 11, 20]
 
 
 async def test_an_index_lost_while_the_server_runs_is_filled_again(world: World) -> None:
     world.queue.append(1, "one")
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
         world.index.is_down = True
         world.queue.append(2, "two")
         indexer.notify()
-        await world.until(lambda: "index" in indexer.degraded)
+        await until(lambda: "index" in indexer.degraded)
         world.index.delete_folder()
         world.index.is_down = False
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert sorted(world.index.rows) == [10, 20]
 
 
@@ -539,7 +533,7 @@ async def test_a_restart_embeds_nothing_again(world: World) -> None:
         await world.all_indexed()
     world.embedder.calls.clear()
     async with world.running() as indexer:
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
     assert world.embedder.calls == []
 
 
@@ -595,10 +589,10 @@ async def test_after_many_removals_the_index_is_opened_anew(world: World) -> Non
         before = world.index.opened
         world.queue.delete(1)
         indexer.notify()
-        await world.until(lambda: sorted(world.index.rows) == [20, 30])
+        await until(lambda: sorted(world.index.rows) == [20, 30])
         world.queue.delete(2)
         indexer.notify()
-        await world.until(lambda: world.index.opened == before + 1)
+        await until(lambda: world.index.opened == before + 1)
         world.queue.append(4, "piece 4")
         indexer.notify()
         await world.all_indexed()
@@ -616,14 +610,14 @@ async def test_a_rebuild_fills_a_new_generation_and_the_old_one_answers_until_th
         first = world.queue.serving
         world.embedder.fail = down
         indexer.rebuild()
-        await world.until(lambda: world.queue.current != first and "embedder" in indexer.degraded)
+        await until(lambda: world.queue.current != first and "embedder" in indexer.degraded)
         assert sorted(world.index.searched) == [10, 20]
         assert (await indexer.rebuilding()) == Rebuilding(messages=2, left=2, generation=2, answers=1)
         world.queue.append(3, "the train is late")
         world.embedder.fail = lambda texts: None
-        await world.until(lambda: world.queue.serving == world.queue.current != first)
+        await until(lambda: world.queue.serving == world.queue.current != first)
         await world.all_indexed()
-        await world.until(lambda: list(world.index.generations) == [world.queue.current.number])
+        await until(lambda: list(world.index.generations) == [world.queue.current.number])
         assert sorted(world.index.searched) == [10, 20, 30]
 
 
@@ -632,10 +626,10 @@ async def test_nothing_is_degraded_while_a_generation_is_built_beside_another(wo
     world.queue.append(1, "the bicycle is blue")
     async with world.running() as indexer:
         await world.all_indexed()
-        await world.until(lambda: not indexer.degraded)
+        await until(lambda: not indexer.degraded)
         world.embedder.spoil = lambda texts, vectors: (seen.append(indexer.degraded), vectors)[1]
         indexer.rebuild()
-        await world.until(lambda: world.queue.serving.number == 2)
+        await until(lambda: world.queue.serving.number == 2)
     assert seen
     assert not any(seen)
 
@@ -648,10 +642,10 @@ async def test_a_rebuild_that_was_stopped_goes_on_after_the_next_start(world: Wo
     world.embedder.fail = down
     async with world.running() as indexer:
         indexer.rebuild()
-        await world.until(lambda: world.queue.current.number == 2)
+        await until(lambda: world.queue.current.number == 2)
     world.embedder.fail = lambda texts: None
     async with world.running() as indexer:
-        await world.until(lambda: world.queue.serving.number == 2)
+        await until(lambda: world.queue.serving.number == 2)
         assert world.queue.current.number == 2
         assert not (await indexer.rebuilding()).running
     assert sorted(world.index.searched) == [10, 20, 30, 40]
@@ -663,10 +657,10 @@ async def test_asking_twice_makes_one_rebuild(world: World) -> None:
         await world.all_indexed()
         world.embedder.fail = down
         indexer.rebuild()
-        await world.until(lambda: world.queue.current.number == 2)
+        await until(lambda: world.queue.current.number == 2)
         indexer.rebuild()
         world.embedder.fail = lambda texts: None
-        await world.until(lambda: world.queue.serving.number == 2)
+        await until(lambda: world.queue.serving.number == 2)
         world.queue.append(2, "more")
         indexer.notify()
         await world.all_indexed()
@@ -675,7 +669,7 @@ async def test_asking_twice_makes_one_rebuild(world: World) -> None:
 
 async def test_nothing_is_put_into_the_index_while_it_is_held_still(world: World) -> None:
     async with world.running() as indexer:
-        await world.until(lambda: world.queue.current is not None)
+        await until(lambda: world.queue.current is not None)
         async with indexer.still():
             world.queue.append(1, "hello")
             indexer.notify()

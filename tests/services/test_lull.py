@@ -3,12 +3,13 @@
 import asyncio
 
 from memsrv.services.lull import Lull
+from tests.patience import PATIENCE_S
 
 LONG_S = 600.0
 
 
 async def test_where_nothing_is_in_hand_there_is_a_lull():
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await Lull(LONG_S).comes(LONG_S)
 
 
@@ -20,7 +21,7 @@ async def test_it_comes_after_the_last_prompt():
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.05)
         assert not waiting.done()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await waiting
 
 
@@ -31,12 +32,12 @@ async def test_a_prompt_that_fails_is_over_too():
             raise LookupError
     except LookupError:
         pass
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await lull.comes(LONG_S)
 
 
 async def test_it_is_waited_for_so_long_at_most():
     lull = Lull(LONG_S)
     with lull.broken():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await lull.comes(0.05)

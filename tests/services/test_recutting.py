@@ -1,7 +1,5 @@
 """Another chunker loses nothing: stored messages are cut anew from the transcript, and are searched meanwhile."""
 
-import asyncio
-
 import pytest
 
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
@@ -12,6 +10,7 @@ from memsrv.model import NewChunk, NewMessage, SessionKey, Span
 from memsrv.services.indexer import Indexer
 from memsrv.services.recutting import PAGE, Recutter
 from tests.fakes import HashingEmbedder, MemoryVectors
+from tests.patience import until
 
 KEY = SessionKey("acme", "talk")
 TEXT = "The ferry leaves at nine. " * 30
@@ -55,11 +54,16 @@ async def test_the_index_is_rebuilt_from_pieces_of_the_new_chunker_beside_the_ol
     recut = Recutter(transcript, SnowballAnalyzer()).page
     indexer = Indexer(queue, index, HashingEmbedder(), batch=8, recut=recut, poll_s=1)
     indexer.start()
-    async with asyncio.timeout(20):
-        while (now := await indexer.rebuilding()).answers is None or now.running or await transcript.uncut(1):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        while (await queue.backlog())[0] or await queue.removals(1):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+    async def rebuilt() -> bool:
+        now = await indexer.rebuilding()
+        return now.answers is not None and not now.running and not await transcript.uncut(1)
+
+    async def done() -> bool:
+        return not (await queue.backlog())[0] and not await queue.removals(1)
+
+    await until(rebuilt)
+    await until(done)
     await indexer.close()
     pieces = [piece for one in await transcript.messages(number, limit=9) for piece in await transcript.chunks_of(one)]
     assert len(pieces) > 3

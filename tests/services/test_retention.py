@@ -1,6 +1,5 @@
 """Messages go when they are older than their session keeps them; what was set by hand stays."""
 
-import asyncio
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from memsrv.services.retention import PAGE, Retention
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors
 from tests.fakes_several import GivenLead
 from tests.house import House
+from tests.patience import until
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 KEY = SessionKey("acme", "talk")
@@ -79,6 +79,10 @@ async def ids(house: House, key: SessionKey = KEY) -> list[str]:
     return [message.id for message in await house.transcript.messages(session.number, limit=1000)]
 
 
+async def emptied(house: House) -> bool:
+    return not await ids(house)
+
+
 async def test_a_sweep_takes_what_is_older_and_leaves_pins_and_meta(house):
     await house.say(3)
     session = await house.sessions.find(KEY)
@@ -127,9 +131,7 @@ async def test_of_several_processes_the_one_that_leads_sweeps(house):
     assert await service.sweep() == 0
     assert len(await ids(house)) == 3
     lead.give(True)
-    async with asyncio.timeout(10):
-        while await ids(house):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: emptied(house))
     await service.close()
 
 
@@ -149,7 +151,5 @@ async def test_a_sweep_that_finds_too_many_writes_waiting_is_soon_made_again(hou
     await house.say(3)
     service = retention(house, days=1, ahead_days=2, pressure=OnceFull(10, "writes"))
     service.start()
-    async with asyncio.timeout(5):
-        while await ids(house):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until(lambda: emptied(house))
     await service.close()

@@ -1,7 +1,7 @@
 """The background work of several processes on the same stores."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,15 +18,9 @@ from memsrv.services.verifying import Verifier
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors, down
 from tests.fakes_several import GivenLead, SharedClaims
 from tests.house import KEY, House
+from tests.patience import until
 
-PATIENCE_S = 10.0
 LOOK_S = 0.002
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110 - looked at from outside
-            await asyncio.sleep(LOOK_S)
 
 
 def found(index: MemoryVectors) -> list[int]:
@@ -212,9 +206,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 async def summaries(house: House) -> list[Snapshot]:
     """Those that are there, when there are any."""
     number = await house.number()
-    async with asyncio.timeout(PATIENCE_S):
-        while not (made := await house.snapshots.listing(number, limit=9)):  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_S)
+    made: list[Snapshot] = await until(lambda: house.snapshots.listing(number, limit=9))
     return made
 
 

@@ -16,6 +16,7 @@ from memsrv.services.gates import Gates
 from memsrv.services.switching import ROUNDS, Switching
 from tests.fakes_summary import down
 from tests.house import KEY, LONG, House, new, told
+from tests.patience import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -70,9 +71,9 @@ async def test_messages_are_taken_while_what_leaves_is_summarised_and_are_seen_t
     gates = Gates()
     house.listing.gate = asyncio.Event()
     switch = asyncio.create_task(switching(house, gates).switch(KEY, Mode.RETRIEVAL, ""))
-    await house.until(lambda: house.listing.running == 1)
+    await until(lambda: house.listing.running == 1)
     for _ in range(9):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await write(house, gates)
     house.listing.gate.set()
     version = (await switch).version

@@ -1,13 +1,13 @@
 """The lists of models are followed in the background, and their failures are borne."""
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
 from memsrv.core.prompt.windows import Windows
 from memsrv.errors import UpstreamDown
 from memsrv.services.windows import ModelWindows
+from tests.patience import PATIENCE_S, until
 
 KNOWN = Windows(known={"big": 8_000})
 
@@ -26,14 +26,6 @@ class Listing:
         if self.down:
             raise UpstreamDown("The provider main answered 500.")
         return self.windows_told
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(5000):
-        if holds():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it did not come to hold")
 
 
 async def test_before_a_list_has_answered_what_is_known_holds() -> None:
@@ -96,5 +88,5 @@ async def test_a_list_that_hangs_does_not_hold_up_the_end() -> None:
     windows = ModelWindows(KNOWN, [Hanging()])
     windows.start()
     await asyncio.sleep(0)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE_S):
         await windows.close()

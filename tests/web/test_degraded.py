@@ -1,7 +1,7 @@
 """What a client sees while a part is down."""
 
-import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from memsrv.settings import Settings
 from memsrv.wiring import opened
 from tests.conftest import client_of
+from tests.patience import until
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +68,15 @@ async def test_without_a_summarizer_nothing_is_covered_and_the_prompt_shows_what
     refused = await faulty.post(f"{session}/mode", json={"mode": "retrieval"})
     assert refused.status_code == 503
     assert (await faulty.get(session)).json()["mode"] == "hybrid"
-    async with asyncio.timeout(60):  # the background tries too, in a lull
-        while not (listed := (await faulty.get(f"{session}/summaries")).json())["failing"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-    assert listed["summaries"] == []
-    assert listed["failing"]["tries"] >= 1
+
+    async def summaries() -> dict[str, Any]:
+        return (await faulty.get(f"{session}/summaries")).json()
+
+    async def failing() -> dict[str, Any]:
+        return (await summaries())["failing"]
+
+    assert (await until(failing))["tries"] >= 1  # the background tries too, in a lull
+    assert (await summaries())["summaries"] == []
     prompt = (await faulty.get(f"{session}/prompt", params={"mode": "summary"})).json()
     assert [message["content"] for message in prompt["messages"]] == [message["content"] for message in talk]
     await faulty.put("/_faults", json={"summarizer": "none"})

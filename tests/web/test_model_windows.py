@@ -1,6 +1,5 @@
 """Where the window of a model comes from, through the whole server."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -13,6 +12,7 @@ from memsrv.settings import Settings, describe
 from memsrv.wiring import opened
 from tests.adapters.model_server import ModelServer
 from tests.conftest import client_of
+from tests.patience import until
 
 
 @pytest.fixture
@@ -37,10 +37,11 @@ async def budget(http: httpx.AsyncClient, model: str) -> int:
 
 
 async def test_a_providers_list_is_asked_at_the_start_and_the_settings_come_before_it(listing):
-    for _ in range(500):
-        if await budget(listing, "listed") == 19_000:
-            break
-        await asyncio.sleep(0.02)
+
+    async def listed() -> bool:
+        return await budget(listing, "listed") == 19_000
+
+    await until(listed)
     found = {model: await budget(listing, model) for model in ("acme/listed", "listed", "set", "unknown", "gpt-4")}
     assert found == {"acme/listed": 19_000, "listed": 19_000, "set": 9_500, "unknown": 8192, "gpt-4": 7_782}
 

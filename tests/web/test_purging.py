@@ -1,6 +1,5 @@
 """Nothing in the data folder holds what was deleted, edited away or forgotten: every byte of every file is looked at."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from memsrv.services.embedding import Embedding
 from memsrv.settings import Settings
 from memsrv.wiring import opened
 from tests.conftest import client_of
+from tests.patience import until
 
 SECRET = "Zyxquorblat"
 HAN = "赑屃饕餮"
@@ -62,11 +62,17 @@ async def talk(http, session="s"):
 
 async def purged(runtime, http, folder):
     """After everything that is going on has come to its end."""
-    async with asyncio.timeout(60):
-        while not runtime.compaction.idle or (await http.get("/readyz")).json()["pending_index"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+
+    async def quiet() -> bool:
+        return runtime.compaction.idle and not (await http.get("/readyz")).json()["pending_index"]
+
+    await until(quiet)
     await runtime.receipts.close()
     assert (await http.post("/purge")).json() == {"purged": True}
+
+
+async def rebuilt(http):
+    return not (await http.get("/reindex")).json()["running"]
 
 
 WAYS = {
@@ -115,8 +121,6 @@ async def test_after_a_rebuild_no_byte_of_the_folder_holds_the_vector_of_what_wa
     assert held()
     await http.delete(f"/context/s/messages/id-{SECRET}")
     await http.post("/reindex")
-    async with asyncio.timeout(60):
-        while (await http.get("/reindex")).json()["running"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until(lambda: rebuilt(http))
     assert (await http.post("/purge")).json() == {"purged": True}
     assert held() == []

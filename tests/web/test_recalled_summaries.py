@@ -1,8 +1,8 @@
 """Passages of older summaries among what is recalled, through the app over real parts."""
 
-import asyncio
-
 from httpx import AsyncClient
+
+from tests.patience import until
 
 OLD = (
     "We decided to go to Kyoto in May. The budget is 3000 euros and we will stay in a ryokan near Gion.",
@@ -18,14 +18,15 @@ EARLIER = "What was the plan we had last time?"
 async def summarise(http: AsyncClient, session: str, said: tuple[str, str]) -> int:
     """Say it, summarise all there is; the version of the summary."""
     messages = [{"role": role, "content": text} for role, text in zip(("user", "assistant"), said, strict=True)]
-    answer = await http.post(f"/context/{session}/messages", params={"wait_ms": 10_000}, json={"messages": messages})
+    answer = await http.post(f"/context/{session}/messages", params={"wait_ms": 30_000}, json={"messages": messages})
     assert answer.status_code == 201
     version: int = (await http.post(f"/context/{session}/compact", json={"keep": 0})).json()["summary"]["version"]
-    for _ in range(400):
-        if not (await http.get("/readyz")).json()["pending_index"]:
-            return version
-        await asyncio.sleep(0.02)
-    raise AssertionError("the passages were not indexed")
+
+    async def indexed() -> bool:
+        return not (await http.get("/readyz")).json()["pending_index"]
+
+    await until(indexed)
+    return version
 
 
 async def recalled(http: AsyncClient, session: str, query: str, **asked) -> list[dict]:
@@ -82,10 +83,11 @@ async def test_what_is_deleted_is_recalled_of_no_summary(http):
     for message in messages[:2]:
         assert (await http.delete(f"/context/older-gone/messages/{message['id']}")).status_code == 200
     await http.post("/context/older-gone/compact", json={"keep": 0})
-    for _ in range(400):
-        if (await http.get("/context/older-gone")).json()["summary"]:
-            break
-        await asyncio.sleep(0.02)
+
+    async def summary() -> dict[str, int] | None:
+        return (await http.get("/context/older-gone")).json()["summary"]
+
+    await until(summary)
     found = (await http.get("/context/older-gone/recall", params={"query": EARLIER})).json()["recall"]
     assert not [hit for hit in found if "ryokan" in hit["text"]]
 

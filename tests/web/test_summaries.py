@@ -1,12 +1,11 @@
 """Summaries, compaction on request, restoring, safe switches."""
 
-import asyncio
-
 import pytest
 from httpx import AsyncClient
 from pydantic import BaseModel
 
 from memsrv.web import answers
+from tests.patience import until
 from tests.web.test_answers import conforms
 
 DECIDED = [
@@ -28,12 +27,12 @@ async def say(http: AsyncClient, session: str, messages: list[dict[str, str]]) -
 
 async def summaries(http: AsyncClient, session: str, *, least: int = 1) -> list[dict]:
     """The summaries, when there are so many."""
-    for _ in range(200):
+
+    async def enough() -> list[dict]:
         found = (await http.get(f"/context/{session}/summaries")).json()["summaries"]
-        if len(found) >= least:
-            return found
-        await asyncio.sleep(0.05)
-    raise AssertionError("no summary was made")
+        return found if len(found) >= least else []
+
+    return await until(enough)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Rebuild and verification over HTTP, over real stores."""
 
-import asyncio
 import sqlite3
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from memsrv.settings import Settings
 from memsrv.wiring import opened
 from tests.conftest import client_of
+from tests.patience import until
 
 TALK = {"messages": [{"role": ("user", "assistant")[n % 2], "content": f"Remark {n} on the harbour."} for n in range(8)]}
 
@@ -19,12 +19,14 @@ async def house(tmp_path, models):
     async with opened(Settings(data_dir=tmp_path, window_size=4, window_keep=2)) as runtime, client_of(runtime) as http:
         await http.post("/context/s/messages?wait_ms=30000", json=TALK)
         await http.post("/context/s/compact")
-        async with asyncio.timeout(60):
-            while (await http.get("/readyz")).json()["pending_index"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: indexed(http))
         await http.get("/context/s/prompt?query=harbour")
         await runtime.receipts.close()
         yield tmp_path, http
+
+
+async def indexed(http):
+    return not (await http.get("/readyz")).json()["pending_index"]
 
 
 def change(folder, *statements):
@@ -44,9 +46,11 @@ async def wrong(http, *, fix=False):
 
 async def mended(http):
     """Return when nothing is wrong any more: messages are cut and indexed anew in the background."""
-    async with asyncio.timeout(30):
-        while await wrong(http):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+
+    async def sound():
+        return not await wrong(http)
+
+    await until(sound)
 
 
 async def test_a_rebuild_ends_with_another_generation_that_answers_as_before(house):
@@ -56,10 +60,14 @@ async def test_a_rebuild_ends_with_another_generation_that_answers_as_before(hou
     found = (await http.get("/context/s/recall", params=asked)).json()["recall"]
     begun = await http.post("/reindex")
     assert (begun.status_code, begun.json()["running"]) == (202, True)
-    async with asyncio.timeout(30):
-        while (now := (await http.get("/reindex")).json())["running"]:
-            during = (await http.get("/context/s/recall", params=asked)).json()
-            assert (len(during["recall"]), during["degraded"]) == (3, [])
+
+    async def done():
+        now = (await http.get("/reindex")).json()
+        during = (await http.get("/context/s/recall", params=asked)).json()
+        assert (len(during["recall"]), during["degraded"]) == (3, [])
+        return not now["running"] and now
+
+    now = await until(done)
     assert (now["left"], now["messages"]) == (0, 9)  # one is a passage of the summary
     assert now["answers"] == now["generation"] > before["answers"]
     assert (await http.get("/context/s/recall", params=asked)).json()["recall"] == found
@@ -75,9 +83,7 @@ async def test_a_receipt_of_a_passage_has_its_source(house):
     folder, http = house
     prompt = await http.get("/context/s/prompt", params={"query": "What did we settle last time?", "mode": "retrieval"})
     assert any(hit["summary_version"] for hit in prompt.json()["receipt"]["recall"])
-    async with asyncio.timeout(30):
-        while not quoted_passages(folder):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until(lambda: quoted_passages(folder))
     assert await wrong(http) == {}
 
 

@@ -233,6 +233,6 @@ def test_whatever_a_model_answers_there_is_a_summary_with_lines_or_none(answer: 
     "piece", ["Goal: ", "- ", "* ", "**a", "[#1] ", "<a", "{", '{"a":', "Goal\n", "Facts:\n- x\n", "_", "= ", "(", "1."]
 )
 def test_any_answer_is_read_in_linear_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     summary_of("Goal: x\nFacts:\n" + piece * (200_000 // len(piece)))
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5

@@ -58,6 +58,6 @@ def test_what_is_left_stood_there(pieces: list[str]) -> None:
     "mark", ["<think>", "</think>", "<think>\n", "</think>\n", "<think></think>\n", " ", "<|channel|>final<|message|>"]
 )
 def test_any_number_of_marks_takes_linear_time(mark: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     without_reasoning(mark * (400_000 // len(mark)))
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
