@@ -80,6 +80,7 @@ class Compaction:
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
         self._queued: set[SessionKey] = set()
         self._later: dict[SessionKey, asyncio.TimerHandle] = {}
+        self._put_off: set[SessionKey] = set()
         self._conflicts: Counter[SessionKey] = Counter()
         self._calm: dict[int, Calm] = {}
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
@@ -114,7 +115,8 @@ class Compaction:
     @property
     def idle(self) -> bool:
         """Whether nothing waits and nothing is being done; what waits for its next try after a failure does not count."""
-        return not (self._queued or self._working or self._missed or self._conflicts.keys() & self._later.keys())
+        soon = self._put_off | self._conflicts.keys()
+        return not (self._queued or self._working or self._missed or soon & self._later.keys())
 
     async def close(self, grace_s: float = 3.0) -> None:
         """Let what is in hand end, or break it off after `grace_s`; it is found again at the next start."""
@@ -231,7 +233,8 @@ class Compaction:
         self._queue.put_nowait(key)
 
     def _put_later(self, key: SessionKey, wait_s: float) -> None:
-        if (timer := self._later.pop(key, None)) is not None:
+        self._put_off.discard(key)
+        if timer := self._later.pop(key, None):
             timer.cancel()
         if len(self._later) >= self._most_waiting:
             self._missed = True
@@ -239,9 +242,14 @@ class Compaction:
 
         def put() -> None:
             self._later.pop(key, None)
+            self._put_off.discard(key)
             self._put(key)
 
         self._later[key] = asyncio.get_running_loop().call_later(wait_s, put)
+
+    def _put_after(self, key: SessionKey) -> None:
+        self._put_later(key, BUSY_RETRY_S)  # somebody else is at work on it
+        self._put_off.add(key)
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None and not self._closing:
@@ -285,14 +293,14 @@ class Compaction:
         """Do what is due for a session, and look at it again later if it can't be done now."""
         lock = self._lock(key)
         if lock.locked():
-            self._put_later(key, BUSY_RETRY_S)
+            self._put_after(key)
             return
         self._working += 1
         try:
             async with lock, self._own(key) as session:
                 made = await self._do_due(session)
         except Elsewhere:
-            self._put_later(key, BUSY_RETRY_S)
+            self._put_after(key)
             return
         except SessionNotFound:
             self._conflicts.pop(key, None)
@@ -336,7 +344,7 @@ class Compaction:
         try:
             made = await work
         except Elsewhere:
-            self._put_later(key, BUSY_RETRY_S)
+            self._put_after(key)
             return None
         except SummaryConflict:
             self._conflicts[key] += 1

@@ -231,6 +231,22 @@ async def test_two_processes_that_find_a_session_due_summarise_it_once(house: Ho
     assert len(made) == len(house.listing.tasks) == 1
 
 
+async def test_one_that_finds_the_other_at_work_is_not_idle_until_it_has_looked_again(house: House) -> None:
+    claims = SharedClaims()
+    await house.say(14, notify=False)
+    session = await house.sessions.find(KEY)
+    claims.claimed.add(session.number)  # by the other
+    one = beside(house, lead=GivenLead(held=False), claims=claims)
+    one.start()
+    one.notify(session)
+    await until(lambda: claims.asked > 0)
+    assert not one.idle
+    claims.claimed.clear()
+    await until(lambda: one.idle)
+    assert len(house.listing.tasks) == 1
+    await one.close()
+
+
 async def test_one_that_is_asked_waits_for_the_other_to_end(house: House) -> None:
     claims = SharedClaims()
     await house.say(14, notify=False)
