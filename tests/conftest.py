@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memsrv.adapters.embedder_bundled import BundledEmbedder
 from memsrv.client import Memory
@@ -13,6 +14,9 @@ from memsrv.web.app import create_app
 from memsrv.wiring import Runtime, opened
 from tests.postgresql import Postgresql, binaries, postgresql_server
 from tests.served import KEYS, RED, Served
+
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # how long an example takes is no property
 
 
 def client_of(runtime: Runtime, **options) -> httpx.AsyncClient:

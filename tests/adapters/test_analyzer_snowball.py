@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memsrv.adapters.analyzer_snowball import LONGEST, SnowballAnalyzer
@@ -87,13 +87,11 @@ def test_a_text_without_words_has_no_terms(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=120))
-@settings(deadline=None)
 def test_any_text_has_terms_of_bounded_length_without_blanks(text: str) -> None:
     assert all(0 < len(term) <= LONGEST and not any(char.isspace() for char in term) for term in analyzer.terms(text))
 
 
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=40))
-@settings(deadline=None)
 def test_case_makes_no_difference(text: str) -> None:
     assert analyzer.terms(text) == analyzer.terms(text.casefold())
 

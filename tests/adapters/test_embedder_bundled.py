@@ -92,7 +92,7 @@ async def test_a_cut_text_has_the_same_vector_in_both_engines(bundled: BundledEm
     assert (await bundled.passages([text]))[0] @ (await fallback.passages([text]))[0] > 0.99
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(texts=st.lists(st.text(st.characters(exclude_categories=()), max_size=200), max_size=4))
 async def test_any_texts_have_vectors(bundled: BundledEmbedder, texts: list[str]) -> None:
     rows = await bundled.passages(texts)

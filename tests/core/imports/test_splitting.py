@@ -24,7 +24,7 @@ def read(text, size=1 << 20):
     return list(values(pieces(text.encode(), size)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     listed=st.lists(JSON, min_size=1, max_size=5), size=st.integers(1, 50), indent=st.sampled_from([None, 1]), key=st.booleans()
 )
@@ -33,7 +33,7 @@ def test_the_items_of_a_list_come_whole_however_the_file_is_cut(listed, size, in
     assert [one.data for one in read(written, size)] == listed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=st.lists(st.dictionaries(st.text(max_size=3), JSON, max_size=3), min_size=2, max_size=5), size=st.integers(1, 50))
 def test_the_rows_of_json_lines_come_whole_however_the_file_is_cut(rows, size):
     assert [one.data for one in read("\n".join(map(json.dumps, rows)), size)] == rows

@@ -64,7 +64,7 @@ def check(found):
                 assert accepted(draft).draft().payload == draft.payload
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 @pytest.mark.parametrize("source", FILES)
 def test_spoilt_exports_never_raise_nor_give_a_message_that_cannot_be_stored(source, data):
@@ -72,14 +72,14 @@ def test_spoilt_exports_never_raise_nor_give_a_message_that_cannot_be_stored(sou
         check(read([data.draw(spoilt(FILES[source]))], branches=branches))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 @pytest.mark.parametrize("source", LINES)
 def test_spoilt_lines_never_raise_nor_give_a_message_that_cannot_be_stored(source, data):
     check(read_lines([{"role": "user", "content": "x"}, *data.draw(spoilt(LINES[source]))]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data(), size=st.integers(1, 400))
 def test_cut_and_garbled_bytes_are_refused_or_read_but_never_raise(data, size):
     body = json.dumps(FILES[data.draw(st.sampled_from(sorted(FILES)))]).encode()

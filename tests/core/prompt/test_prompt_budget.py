@@ -318,7 +318,6 @@ def fitted_or_refused(maker: Maker, encoding: tiktoken.Encoding, material: Mater
 
 @settings(
     max_examples=2_000,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],

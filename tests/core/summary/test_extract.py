@@ -158,7 +158,7 @@ WORDS = st.sampled_from(WORD_LIST.split())
 TURNS = st.lists(st.tuples(st.sampled_from("ua"), st.lists(WORDS, max_size=9).map(" ".join)), max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TURNS, st.integers(0, 80))
 def test_it_fits_and_is_the_same_each_time(turns, max_tokens):
     task = Task(None, said(*(f"{role}: {text}" for role, text in turns)), max_tokens)

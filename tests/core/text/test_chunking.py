@@ -58,7 +58,7 @@ def graphemes(text: str) -> set[int]:
 
 
 @given(texts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_pieces_stand_in_order_and_hold_every_character_that_is_not_blank(text: str) -> None:
     at = 0
     for span in spans(text):
@@ -70,26 +70,26 @@ def test_pieces_stand_in_order_and_hold_every_character_that_is_not_blank(text: 
 
 
 @given(texts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_piece_is_longer_than_the_most(text: str) -> None:
     assert all(len(piece) <= MOST for piece in pieces(text))
 
 
 @given(texts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_edge_of_a_piece_is_an_edge_between_graphemes(text: str) -> None:
     edges = graphemes(text)
     assert all(span.start in edges and span.end in edges for span in spans(text))
 
 
 @given(texts)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_same_text_is_cut_the_same_way(text: str) -> None:
     assert spans(text) == spans(text)
 
 
 @given(texts, st.lists(st.integers(0, 2000), max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pieces_within_stretches_stay_in_them_and_cover_them(text: str, places: list[int]) -> None:
     places = sorted({min(place, len(text)) for place in places})
     stretches = [Span(start, end) for start, end in zip(places[::2], places[1::2], strict=False)]

@@ -2,7 +2,7 @@
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memsrv.core.text.graphemes import edge_after, edge_before, edges, is_edge
@@ -17,7 +17,6 @@ def all_edges(text: str) -> list[int]:
 
 
 @given(texts, st.integers(0, 60))
-@settings(deadline=None)
 def test_the_edges_around_a_position_are_the_nearest_ones(text: str, at: int) -> None:
     at = min(at, len(text))
     assert edge_before(text, at) == max(edge for edge in all_edges(text) if edge <= at)
@@ -25,7 +24,6 @@ def test_the_edges_around_a_position_are_the_nearest_ones(text: str, at: int) ->
 
 
 @given(texts)
-@settings(deadline=None)
 def test_one_position_is_judged_as_all_are(text: str) -> None:
     known = edges(text, 0, len(text))
     assert known == set(all_edges(text))
