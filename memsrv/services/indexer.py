@@ -229,7 +229,8 @@ class Indexer:
             await self._index.follow(answering, dimension)
             self._catching_up = True
         self._generation, self._answering = filled, answering
-        await self._ask_on(filled)
+        if await self._ask_on(filled):
+            self._generation, self._rebuild_asked = await self._queue.newest(), False
         if self._catching_up:
             self._catching_up = (await self._queue.backlog())[0] > 0
         self._worked = False
@@ -261,18 +262,25 @@ class Indexer:
         self._catching_up = (await self._queue.backlog())[0] > 0
         return generation
 
-    async def _ask_on(self, filled: Generation) -> None:
-        """Begin the generation of a rebuild that was asked for here, unless one is under way."""
-        if self._rebuild_asked and filled == self._answering:
+    async def _ask_on(self, filled: Generation) -> bool:
+        """Begin the generation of a rebuild that was asked for here, unless one is under way; whether one was. Who asked is told
+        of it until the caller fills the new generation."""
+        asked = self._rebuild_asked
+        if asked and filled == self._answering:
             await self._queue.renew(filled.fingerprint, beside=True)
-        self._rebuild_asked = False
+        return asked
 
     async def _build_beside(self, generation: Generation) -> Generation:
         """Begin the rebuild that was asked for, here or of another process."""
-        await self._ask_on(generation)
+        asked = await self._ask_on(generation)
         newest = await self._queue.newest()
-        if newest is None or newest == generation:
-            return generation
+        if newest is not None and newest != generation:
+            generation = await self._open_beside(newest, generation)
+        if asked:
+            self._rebuild_asked = False
+        return generation
+
+    async def _open_beside(self, newest: Generation, generation: Generation) -> Generation:
         if newest.fingerprint != generation.fingerprint:  # one with another embedder led for a moment
             return await self._begin()
         self._embedding.forget()

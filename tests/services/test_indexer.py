@@ -651,6 +651,25 @@ async def test_a_rebuild_that_was_stopped_goes_on_after_the_next_start(world: Wo
     assert sorted(world.index.searched) == [10, 20, 30, 40]
 
 
+async def test_a_rebuild_is_under_way_from_when_it_is_asked_for(world: World) -> None:
+    told: list[Rebuilding] = []
+    build = world.index.build
+
+    async def watched(generation: Generation) -> None:
+        told.append(await world.indexer.rebuilding())
+        await build(generation)
+        told.append(await world.indexer.rebuilding())
+
+    world.index.build = watched  # type: ignore[method-assign]
+    world.queue.append(1, "piece")
+    async with world.running() as indexer:
+        await world.all_indexed()
+        await until(lambda: not indexer.degraded)
+        indexer.rebuild()
+        await until(lambda: world.queue.serving.number == 2)
+    assert [(now.running, now.generation) for now in told] == [(True, 2), (True, 2)]
+
+
 async def test_asking_twice_makes_one_rebuild(world: World) -> None:
     world.queue.append(1, "piece")
     async with world.running() as indexer:

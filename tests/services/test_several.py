@@ -138,6 +138,22 @@ async def test_a_rebuild_that_is_asked_of_one_is_done_by_the_one_that_leads() ->
     assert [indexer.counters.indexed_chunks for indexer in pair.indexers] == [2, 0]
 
 
+async def test_the_one_that_was_asked_for_a_rebuild_tells_of_it_until_it_is_done() -> None:
+    pair, told = Pair(), list[bool]()
+    pair.queue.append(1, "hello")
+    async with pair.running():
+        await pair.all_indexed(0, 1)
+        pair.embedders[0].fail = down
+        pair.indexers[1].rebuild()
+
+        async def failing() -> bool:
+            told.append((await pair.indexers[1].rebuilding()).running)
+            return pair.indexers[0].counters.failed_batches > 10
+
+        await until(failing)
+    assert all(told)
+
+
 async def test_the_one_that_looks_on_searches_what_answers_while_another_is_built() -> None:
     pair = Pair()
     pair.queue.append(1, "hello")
