@@ -58,7 +58,7 @@ def test_the_log_tells_the_route_and_nothing_that_was_said(tmp_path):
 
 
 def test_a_body_over_the_limit_is_refused(open_server):
-    with httpx.Client(base_url=open_server.address, trust_env=False) as http:
+    with httpx.Client(base_url=open_server.address, timeout=60, trust_env=False) as http:
         answer = http.post("/mcp", content=b" " * 32_000_001, headers=ACCEPT | {"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
