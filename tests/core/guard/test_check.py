@@ -13,24 +13,8 @@ from memsrv.core.guard.check import Done, check
 from memsrv.core.guard.judge import Judge, Kind
 from memsrv.core.summary.summary import Heading, Language, Line, Summary, rendered
 from memsrv.core.text.marks import block
-from tests.core.guard.checked_lines import (
-    CASES,
-    KITCHEN,
-    LAUNCH,
-    PARTY,
-    TRIP,
-    ZH_KITCHEN,
-    ZH_LAUNCH,
-    ZH_TEAM,
-    C,
-    D,
-    F,
-    G,
-    Q,
-    S,
-    summary_of,
-    task_of,
-)
+from tests.core.guard.checked_lines import CASES, C, D, F, G, Q, S, summary_of, task_of
+from tests.core.guard.talks import KITCHEN, LAUNCH, PARTY, TRIP, ZH_KITCHEN, ZH_LAUNCH, ZH_TEAM
 
 TERMS = SnowballAnalyzer().terms
 MISSES = 0.05
