@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from memsrv.errors import EmbedderDown
 from memsrv.services.indexer import Indexer
+from memsrv.services.lull import Lull
 from tests.fakes import HashingEmbedder, MemoryQueue, MemoryVectors
 from tests.patience import until
 
@@ -17,13 +18,15 @@ class World:
         self.index = MemoryVectors()
         self.embedder = HashingEmbedder()
         self.batch = 4
+        self.window = 256
         self.most_removed = 20_000
+        self.lull = Lull()
         self.indexer = self.made()
 
     def made(self) -> Indexer:
         waits = {"backoff_s": 0.001, "max_backoff_s": 0.002, "poll_s": 5}
         own = {"batch": self.batch, "attempts": 3, "most_removed": self.most_removed}
-        return Indexer(self.queue, self.index, self.embedder, **own, **waits)
+        return Indexer(self.queue, self.index, self.embedder, **own, **waits, window=self.window, lull=self.lull)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Indexer]:

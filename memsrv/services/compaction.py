@@ -7,7 +7,8 @@
 (3) A compaction that fails leaves all as it was. It is tried again, each time after twice the wait, up to `tries` times; then
     the next message after the wait tries once more. A try is noted before it begins, for what kills the server too.
 (4) No request waits for the background; only a prompt that would not fit its model waits, for a moment.
-(5) Of several processes each sees to the sessions that are written to through it, and one that leads also to those that are
+(5) What nobody asked for comes after a backlog of messages to index, but is put off for BACKLOG_WAIT_S at most.
+(6) Of several processes each sees to the sessions that are written to through it, and one that leads also to those that are
     behind when it takes the lead. A session is claimed for as long as it is summarised, so that no two do the same work.
 """
 
@@ -15,6 +16,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -43,6 +45,8 @@ ROOM_WAIT_S = 2.0
 """How long a prompt waits for the compaction that would make it fit."""
 LULL_WAIT_S = 2.0
 """How long prompts put the background off; less the more sessions wait."""
+BACKLOG_WAIT_S = 30.0
+"""How long what is to be indexed puts the background off, from when a session came to wait."""
 MOST_ROOMS = 32
 """Such compactions at once; the next prompt comes as it is."""
 MOST_WAITING = 10_000
@@ -78,7 +82,7 @@ class Compaction:
         self._lead, self._claims, self._lull = lead, claims, lull or Lull()
         self._most_waiting, self._missed = most_waiting, False
         self._queue: asyncio.Queue[SessionKey | None] = asyncio.Queue()
-        self._queued: set[SessionKey] = set()
+        self._queued: dict[SessionKey, float] = {}
         self._later: dict[SessionKey, asyncio.TimerHandle] = {}
         self._put_off: set[SessionKey] = set()
         self._conflicts: Counter[SessionKey] = Counter()
@@ -123,6 +127,7 @@ class Compaction:
         for timer in self._later.values():
             timer.cancel()
         self._closing = True
+        self._lull.tell(backlog=False)  # what waits for it shall see that this is the end
         if self._leading:
             self._leading.cancel()  # what it waits for is no work
         for _ in range(self._workers):
@@ -229,7 +234,7 @@ class Compaction:
         if len(self._queued) >= self._most_waiting:
             self._missed = True
             return
-        self._queued.add(key)
+        self._queued[key] = monotonic()
         self._queue.put_nowait(key)
 
     def _put_later(self, key: SessionKey, wait_s: float) -> None:
@@ -253,10 +258,11 @@ class Compaction:
 
     async def _work(self) -> None:
         while (key := await self._queue.get()) is not None and not self._closing:
+            await self._lull.indexed(self._queued[key] + BACKLOG_WAIT_S - monotonic())
             await self._lull.comes(LULL_WAIT_S / (1 + self._queue.qsize()))
             if self._closing:
                 return
-            self._queued.discard(key)
+            self._queued.pop(key, None)
             await self._consider(key)
             if self._missed and not self._queued and not self._later:
                 self._missed = False
@@ -274,7 +280,7 @@ class Compaction:
 
     async def _catch_up(self) -> None:
         """Look at every session that goes on beyond its summary, one after the other."""
-        after = 0
+        after, until = 0, monotonic() + BACKLOG_WAIT_S
         while not self._closing:
             try:
                 page = await self._compactions.behind(after=after, limit=PAGE)
@@ -282,7 +288,9 @@ class Compaction:
                 await asyncio.sleep(self._store_retry_s)
                 continue
             for standing in page:
-                await self._lull.comes(LULL_WAIT_S)
+                if not self._closing:
+                    await self._lull.indexed(until - monotonic())
+                    await self._lull.comes(LULL_WAIT_S)
                 if not self._closing:
                     await self._consider(standing.key)
                 after = standing.session_number

@@ -20,6 +20,7 @@ from memsrv.errors import EmbedderDown, MemsrvError
 from memsrv.model import Generation, PendingChunk
 from memsrv.ports import IndexQueue, VectorIndex
 from memsrv.services.embedding import Embedding, Text
+from memsrv.services.lull import Lull
 
 SUSPECT_AFTER = 3
 """After so many failures in a row the batch, not the embedder, may be to blame."""
@@ -50,12 +51,13 @@ class Filler:
         index: VectorIndex,
         embedding: Embedding,
         counters: Counters,
+        lull: Lull,
         *,
         batch: int,
         window: int,
         attempts: int,
     ):
-        self._counters = counters
+        self._counters, self._lull = counters, lull
         self._queue, self._index, self._embedding = queue, index, embedding
         self._batch, self._window, self._attempts = batch, window, attempts
         self._failures = 0
@@ -73,7 +75,9 @@ class Filler:
         blame for."""
         self._failures = failures
         messages: dict[int, list[PendingChunk]] = {}
-        for chunk in await self._queue.pending(generation, limit=self._window):
+        pending = await self._queue.pending(generation, limit=self._window)
+        self._lull.tell(backlog=len(pending) > self._batch)
+        for chunk in pending:
             messages.setdefault(chunk.message_number, []).append(chunk)
         sound = [chunks for chunks in messages.values() if not chunks[0].attempts]
         for group in (sound, *([chunks] for chunks in messages.values() if chunks[0].attempts)):

@@ -84,11 +84,12 @@ class Indexer:
         self.counters = Counters()
         self._queue, self._index, self._embedder = queue, index, embedder
         self._embedding = Embedding(embedder)
-        self._filler = Filler(queue, index, self._embedding, self.counters, batch=batch, window=window, attempts=attempts)
+        self._lull = lull or Lull()
+        own = (queue, index, self._embedding, self.counters, self._lull)
+        self._filler = Filler(*own, batch=batch, window=window, attempts=attempts)
         self._backoff_s, self._max_backoff_s, self._poll_s = backoff_s, max_backoff_s, poll_s
         self._lead, self._look_s = lead, look_s
         self._leads = lead.held
-        self._lull = lull or Lull()
         self._generation: Generation | None = None
         self._answering: Generation | None = None
         self._recut, self._uncut = recut, True
@@ -119,6 +120,8 @@ class Indexer:
     def notify(self, *, uncut: bool = False) -> None:
         """There is something to do; `uncut`: messages must be cut anew, too."""
         self._uncut = self._uncut or uncut
+        if self._leads and not self._failures:
+            self._lull.tell(backlog=True)
         self._wake.set()
 
     def rebuild(self) -> None:
@@ -180,6 +183,7 @@ class Indexer:
 
     def _note_failure(self, error: Exception) -> None:
         self._failures += 1
+        self._lull.tell(backlog=False)  # nothing is gained by waiting for what does not get on
         self.counters.failed_batches += 1
         if isinstance(error, EmbedderDown):
             self._down.add("embedder")
@@ -231,6 +235,7 @@ class Indexer:
         self._generation, self._answering = filled, answering
         if await self._ask_on(filled):
             self._generation, self._rebuild_asked = await self._queue.newest(), False
+        self._lull.tell(backlog=False)  # it is another's
         if self._catching_up:
             self._catching_up = (await self._queue.backlog())[0] > 0
         self._worked = False

@@ -200,3 +200,34 @@ async def test_nothing_is_put_into_the_index_while_it_is_held_still(world: World
             assert not world.index.rows
         await world.all_indexed()
     assert sorted(world.index.rows) == [10]
+
+
+# --- a backlog --------------------------------------------------------------------------------------------------------
+
+
+async def test_there_is_a_backlog_while_the_queue_holds_more_than_a_batch(world: World) -> None:
+    world.window = 2 * world.batch
+    told: list[tuple[bool, int]] = []
+    world.lull.tell = lambda *, backlog: told.append((backlog, len(world.index.rows)))  # type: ignore[method-assign]
+    async with world.running():
+        await until(lambda: world.queue.current is not None)
+        told.clear()
+        for message in range(1, 3 * world.batch + 1):
+            world.queue.append(message, f"text {message}")
+        world.indexer.notify()
+        await world.all_indexed()
+        await until(lambda: not told[-1][0])
+    assert told[0] == (True, 0)  # before it has looked
+    assert [backlog for backlog, held in told if held == 0] == [True, True]
+    assert [backlog for backlog, held in told if held == 2 * world.batch] == [False]
+
+
+async def test_an_embedder_that_is_down_has_no_backlog_to_wait_for(world: World) -> None:
+    world.embedder.fail = down
+    for message in range(1, 8):
+        world.queue.append(message, f"text {message}")
+    async with world.running() as indexer:
+        await until(lambda: indexer.counters.failed_batches > 3)
+        indexer.notify()
+        async with asyncio.timeout(PATIENCE_S):
+            await world.lull.indexed(600)

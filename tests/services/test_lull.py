@@ -41,3 +41,30 @@ async def test_it_is_waited_for_so_long_at_most():
     with lull.broken():
         async with asyncio.timeout(PATIENCE_S):
             await lull.comes(0.05)
+
+
+async def test_the_end_of_a_backlog_is_waited_for():
+    lull = Lull()
+    lull.tell(backlog=True)
+    waiting = asyncio.create_task(lull.indexed(LONG_S))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    lull.tell(backlog=False)
+    async with asyncio.timeout(30):
+        await waiting
+        await lull.indexed(LONG_S)
+
+
+async def test_a_backlog_is_waited_for_so_long_at_most():
+    lull = Lull()
+    lull.tell(backlog=True)
+    async with asyncio.timeout(30):
+        await lull.indexed(0.05)
+        await lull.indexed(-1)
+
+
+async def test_who_waits_for_prompts_alone_does_not_wait_for_a_backlog():
+    lull = Lull()
+    lull.tell(backlog=True)
+    async with asyncio.timeout(30):
+        await lull.comes(LONG_S)
