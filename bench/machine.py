@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -46,18 +46,35 @@ class Server:
         pages = int(Path(f"/proc/{self._pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def processor_s(self) -> tuple[float, float]:
+        """Seconds of processor time that the server took so far, and those of the process beside it."""
+        beside_s = 0.0
+        for task in self._tasks():
+            with suppress(OSError):  # it has just ended
+                beside_s += sum(processor_s(int(pid)) for pid in (task / "children").read_text().split())
+        return processor_s(self._pid), beside_s
+
     def threads(self) -> int:
         """How many threads its process has."""
-        return len(list(Path(f"/proc/{self._pid}/task").iterdir()))
+        return len(self._tasks())
 
     def open_files(self) -> int:
         """How many files and sockets its process has open."""
         return len(list(Path(f"/proc/{self._pid}/fd").iterdir()))
 
+    def _tasks(self) -> list[Path]:
+        return list(Path(f"/proc/{self._pid}/task").iterdir())
+
     def indexed(self, session: str) -> None:
         """Wait until every chunk of a session has its vector."""
         while self.http.get(f"/context/{session}").json()["pending_index"]:
             time.sleep(0.2)
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process took so far."""
+    spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
