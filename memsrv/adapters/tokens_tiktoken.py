@@ -131,9 +131,11 @@ class TiktokenCounter:
         if name not in self._encodings:
             with self._lock, cache_folder(self._folder(name)):
                 try:
-                    self._encodings[name] = tiktoken.get_encoding(name)
+                    encoding = tiktoken.get_encoding(name)
                 except (OSError, ValueError) as error:
                     raise SettingsError(f"The vocabulary of '{name}' cannot be had ({type(error).__name__}).") from error
+                encoding._mergeable_ranks = {}  # some 30 MB, which its Rust half has too and only pickling reads
+                self._encodings[name] = encoding
         return self._encodings[name]
 
     def _folder(self, name: str) -> Path | None:

@@ -2,13 +2,15 @@
 wait for them, about a second for each 10,000 chunks.
 
 (1) A start never waits for it and never fails by it. (2) No more is brought than the caches hold, the sessions changed last
-first. (3) A search that comes meanwhile is not held up but by the session it asks for.
+first. (3) A search that comes meanwhile is not held up but by the session it asks for. (4) At the end, the memory
+that loading took beside what stays is given back.
 """
 
 import asyncio
 import contextlib
 
 from memsrv.errors import IndexDown, StoreDown
+from memsrv.memory import give_back
 from memsrv.model import Scope
 from memsrv.ports import LexicalIndex, Sessions, VectorIndex
 
@@ -50,13 +52,17 @@ class Warming:
 
     async def _run(self) -> None:
         with contextlib.suppress(StoreDown):
-            room = self._most_chunks
-            for scope, chunks in await self._sessions.changed_last(limit=MOST_SESSIONS):
-                if chunks > room:
-                    continue
-                room -= chunks
-                await self._lexical.open(scope)
-                await self._vectors_of(scope)
+            await self._bring()
+        await asyncio.to_thread(give_back)
+
+    async def _bring(self) -> None:
+        room = self._most_chunks
+        for scope, chunks in await self._sessions.changed_last(limit=MOST_SESSIONS):
+            if chunks > room:
+                continue
+            room -= chunks
+            await self._lexical.open(scope)
+            await self._vectors_of(scope)
 
     async def _vectors_of(self, scope: Scope) -> None:
         """The index may not be open yet."""

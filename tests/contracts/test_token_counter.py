@@ -192,3 +192,9 @@ def test_the_environment_is_as_before_after_loading(monkeypatch: pytest.MonkeyPa
 def test_another_process_counts_the_same() -> None:
     other: TokenCounter = pickle.loads(pickle.dumps(counter))
     assert other.count("Ünïcode 字 and words", "gpt-4") == counter.count("Ünïcode 字 and words", "gpt-4")
+
+
+def test_no_vocabulary_is_held_twice() -> None:
+    counter.count("one", None)
+    held = [part for part in vars(ENCODINGS["o200k_base"]).values() if isinstance(part, dict) and len(part) > 1000]
+    assert held == []  # tiktoken has one of each encoding in a process, and its Rust half has the ranks

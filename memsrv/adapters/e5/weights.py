@@ -9,6 +9,7 @@ The file stays mapped, not read: of the 54 MB of word vectors only the rows that
 
 import hashlib
 import struct
+from array import array
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ class Weights:
         count, self.bos, self.eos, _, self.unknown = self._take("<5i")
         (size_bytes,) = self._take("<Q")
         ends = self._array("<u4", count + 1).tolist()
-        self.scores = self._array("<f4", count).tolist()
+        self.scores = array("f", self._array("<f4", count).astype("f4").tobytes())  # as a list they would take 8 MB
         text = self._array("<u1", size_bytes).tobytes()
         self.pieces = [text[start:end].decode() for start, end in pairwise(ends)]
 

@@ -1,5 +1,6 @@
 """The converted model against the engine that the weights come with."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +80,11 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 def test_a_model_that_onnx_runtime_refuses_is_a_runtime_error(weights: Weights, tokenizer: Tokenizer) -> None:
     with pytest.raises(RuntimeError, match="ONNX Runtime"):
         e5.OnnxEngine(weights, tokenizer, b"not a model")
+
+
+def test_the_model_is_not_held_beside_what_is_made_of_it(weights: Weights) -> None:
+    model = e5.convert(weights)
+    before = sys.getrefcount(model)
+    session = e5.new_session(model)
+    assert sys.getrefcount(model) == before
+    assert session.get_outputs()
