@@ -4,7 +4,8 @@
 (2) A position is given once: `last_position` never goes down, not even when the newest message is deleted.
 (3) What an edit or delete takes out is listed for removal from the vector index in the same transaction; the snapshots that
     covered it turn stale and lose their words and passages, the receipts that quote it go (see `erasing_sql`).
-(4) A task state is set by the newest of the messages that an append stores, and by no other. One that an edit or delete
+(4) What is held of a session's newest messages is what is committed: see `outsets_sql`.
+(5) A task state is set by the newest of the messages that an append stores, and by no other. One that an edit or delete
     takes out goes with it, and no older one takes its place.
 """
 
@@ -27,6 +28,7 @@ from memsrv.adapters.erasing_sql import (
     toll,
     within,
 )
+from memsrv.adapters.outsets_sql import HELD_CHARS, HELD_SESSIONS, Ends, read_ends
 from memsrv.adapters.passages_sql import passage_chunks
 from memsrv.adapters.schema import (
     chunks,
@@ -52,10 +54,11 @@ from memsrv.adapters.transcript_rows import (
     message_of,
     message_row,
 )
+from memsrv.core.remembering import Latest
 from memsrv.core.summary.taskstate import task_state_of
-from memsrv.core.text.content import without_nul
+from memsrv.core.text.content import text_of, without_nul
 from memsrv.errors import IdempotencyConflict, MessageConflict
-from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, SessionKey, Stored, Stretch
+from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, Session, SessionKey, Stored, Stretch
 
 
 class SqlTranscript:
@@ -63,6 +66,7 @@ class SqlTranscript:
 
     def __init__(self, database: Database):
         self._database = database
+        self._held: Latest[int, Ends] = Latest(HELD_SESSIONS)
 
     async def append(
         self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
@@ -79,6 +83,20 @@ class SqlTranscript:
             return Appended(session_of(session_row(connection, key)), stored)
 
         return await self._database.write(run)
+
+    async def newest(self, key: SessionKey, *, most: int) -> tuple[Session, list[Message]]:
+        """See `ports.Transcript`; of a session that was read lately only what came since is read."""
+
+        def run(connection: Connection) -> tuple[Session, Ends]:
+            session = session_of(session_row(connection, key))
+            return session, read_ends(connection, session, self._held.get(session.number), most=most, opening=0)
+
+        session, ends = await self._database.read(run)
+        if sum(len(text_of(message.payload)) for message in ends.newest) <= HELD_CHARS:
+            self._held[session.number] = ends
+        else:
+            self._held.pop(session.number, None)
+        return session, list(ends.newest[:most][::-1])
 
     async def messages(
         self, session_number: int, *, after: int = 0, before: int | None = None, limit: int, newest_first: bool = False

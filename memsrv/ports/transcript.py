@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, SessionKey, Stretch
+from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, Session, SessionKey, Stretch
 
 
 class Transcript(Protocol):
@@ -21,6 +21,11 @@ class Transcript(Protocol):
         Chunks and their terms are stored, and the message marked unindexed, in the same transaction; so is the task state
         that the newest of the new messages tells, as the session's.
         """
+        ...
+
+    async def newest(self, key: SessionKey, *, most: int) -> tuple[Session, list[Message]]:
+        """A session and its `most` newest messages, in order of position, as one committed state has them; whether a message is
+        indexed may have changed since. Else SessionNotFound."""
         ...
 
     async def messages(

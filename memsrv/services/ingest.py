@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from memsrv.core.relay.resent import aside_name
+from memsrv.core.relay.resent import NOTE, aside_name
 from memsrv.core.summary.taskstate import task_state_of
 from memsrv.core.text.chunking import spans
 from memsrv.core.text.content import digest, text_of
@@ -21,6 +21,10 @@ from memsrv.services.compaction import Compaction
 from memsrv.services.gates import Gates
 from memsrv.services.indexer import Indexer
 from memsrv.services.pressure import Pressure
+from memsrv.threads import off_loop
+
+SMALL_MESSAGES, SMALL_CHARS = 8, 1000
+PLAIN = frozenset({"role", "content"})
 
 
 class Ingest:
@@ -50,7 +54,7 @@ class Ingest:
     ) -> Appended:
         """Store the messages in order, all or none; see `Transcript.append` for ids and conflicts. Raises Busy."""
         async with self._turn(key):
-            new = await asyncio.to_thread(lambda: [prepare(draft, self._analyzer) for draft in drafts])
+            new = await off_loop(lambda: [prepare(draft, self._analyzer) for draft in drafts], small=is_small(drafts))
             appended = await self._transcript.append(key, new, idempotency_key=idempotency_key, request_digest=request_digest)
         self._indexer.notify()
         self._compaction.notify(appended.session, new)
@@ -119,6 +123,14 @@ class Ingest:
         async with self._gates.writing(key):
             with self._pressure.turn():
                 yield
+
+
+def is_small(drafts: Sequence[Draft]) -> bool:
+    """Whether these are a few short texts with nothing beside them, as a chat brings them one by one."""
+    if len(drafts) > SMALL_MESSAGES:
+        return False
+    plain = all(draft.payload.keys() <= PLAIN and (draft.metadata or {}).keys() <= {NOTE} for draft in drafts)
+    return plain and sum(len(str(draft.payload.get("content") or "")) for draft in drafts) <= SMALL_CHARS
 
 
 def prepare(draft: Draft, analyzer: Analyzer) -> NewMessage:

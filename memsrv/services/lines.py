@@ -33,8 +33,10 @@ from memsrv.errors import MessageConflict, MessageNotFound, SessionNotFound
 from memsrv.model import Appended, Draft, Message, Payload, Session, SessionKey
 from memsrv.ports import Sessions, Transcript
 from memsrv.services.ingest import Ingest
+from memsrv.threads import off_loop
 
 LOOK_BACK = 64
+SMALL_MESSAGES, SMALL_CHARS = 400, 100_000
 FARTHEST = 5_000
 """Messages that are read at most in search of where a history stands."""
 
@@ -122,13 +124,12 @@ class Lines:
         """The session that the client names, if it is there, and how the history stands in its newest messages."""
         assert telling.name is not None
         key = SessionKey(telling.tenant, telling.name)
-        session = await self._found(key)
-        if session is None or not telling.line:
-            return key, session, Known(None, 0, ())
-        limit = 2 * len(telling.line) + LOOK_BACK
+        limit = looked_at(telling)
         while True:
-            stored = await self._transcript.messages(session.number, limit=limit, newest_first=True)
-            seen = await asyncio.to_thread(known, stored[::-1], telling.line, whole=False, again=telling.again)
+            session, stored = await self._newest(key, limit)
+            if session is None or not telling.line:
+                return key, session, Known(None, 0, ())
+            seen = await known_in(stored, telling, whole=False)
             if seen.last or len(stored) < limit or len(telling.line) == 1 or limit >= FARTHEST:
                 return key, session, seen
             limit = min(4 * limit, FARTHEST)
@@ -136,18 +137,29 @@ class Lines:
     async def _derived(self, telling: Telling) -> tuple[SessionKey, Session | None, Known]:
         """The session that goes with the history: the root's, or branch by branch the one where it goes on."""
         root = name = root_name(telling.owner, telling.line)
+        limit = looked_at(telling)
         key, session, seen = SessionKey(telling.tenant, name), None, Known(None, 0, ())
         for _ in range(len(telling.line) + 1):  # each branch holds more of the history than the one before
             key = SessionKey(telling.tenant, name)
-            session = await self._found(key)
+            session, stored = await self._newest(key, limit)
             if session is None:
                 return key, None, Known(None, 0, ())
-            stored = await self._transcript.messages(session.number, limit=2 * len(telling.line) + LOOK_BACK)
-            seen = await asyncio.to_thread(known, stored, telling.line, whole=True)
+            if len(stored) == limit:  # there may be more: a whole history is looked for from the first message on
+                stored = await self._transcript.messages(session.number, limit=limit)
+            seen = await known_in(stored, telling, whole=True)
             if not seen.left or seen.count == len(telling.line):
                 break
             name = branch_name(root, telling.line[: seen.count + 1])
         return key, session, seen
+
+    async def _newest(self, key: SessionKey, limit: int) -> tuple[Session | None, list[Message]]:
+        """A session, if it is there, with its newest messages. A history grows with every request; what is asked for does so in
+        steps, for what is held of a session is read anew when more of it is asked for."""
+        try:
+            session, stored = await self._transcript.newest(key, most=-(-limit // LOOK_BACK) * LOOK_BACK)
+        except SessionNotFound:
+            return None, []
+        return session, stored[-limit:]
 
     async def _found(self, key: SessionKey) -> Session | None:
         try:
@@ -259,6 +271,29 @@ class Lines:
         if await self._found(aside) is None:
             await self._sessions.save(aside, change, create=True)
         await self._appended(aside, drafts)
+
+
+# --- where a history stands -------------------------------------------------------------------------------------------
+
+
+def looked_at(telling: Telling) -> int:
+    """How many messages of a session are looked at first in search of where a history stands."""
+    return 2 * len(telling.line) + LOOK_BACK
+
+
+async def known_in(stored: Sequence[Message], telling: Telling, *, whole: bool) -> Known:
+    """See `known`."""
+    small = is_small([*(message.payload for message in stored), *telling.line])
+    return await off_loop(lambda: known(stored, telling.line, whole=whole, again=telling.again), small=small)
+
+
+def is_small(payloads: Sequence[Payload]) -> bool:
+    """Whether these are few, short and of text alone, so that they are soon compared: most of them were seen before."""
+    if len(payloads) > SMALL_MESSAGES:
+        return False
+    texts = [payload.get("content") for payload in payloads if not payload.get("tool_calls")]
+    lengths = [len(text) for text in texts if isinstance(text, str)]
+    return len(lengths) == len(payloads) and sum(lengths) <= SMALL_CHARS
 
 
 # --- drafts ---------------------------------------------------------------------------------------------------------

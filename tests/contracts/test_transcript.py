@@ -190,6 +190,21 @@ async def test_a_stretch_is_read_forwards_or_from_the_newest_back(stores, key, m
     assert await read(before=6, limit=2, newest_first=True) == [5, 4]
 
 
+async def test_the_newest_messages_are_read_with_their_session_as_it_is_then(stores, key, message):
+    with pytest.raises(SessionNotFound):
+        await stores.transcript.newest(key, most=3)
+    for i in range(1, 6):
+        appended = await stores.transcript.append(key, [message(str(i), id=f"m{i}")])
+        session, newest = await stores.transcript.newest(key, most=3)
+        assert session == appended.session
+        assert newest == (await stores.transcript.messages(session.number, limit=9))[-3:]
+    await stores.transcript.delete(session.number, "m4")
+    await stores.transcript.replace(session.number, "m5", lambda old: message("five", id="m5"))
+    session, newest = await stores.transcript.newest(key, most=3)
+    assert session == await stores.sessions.find(key)
+    assert [(one.position, one.payload["content"]) for one in newest] == [(2, "2"), (3, "3"), (5, "five")]
+
+
 async def test_a_place_beyond_what_numbers_can_tell_is_refused(stores, key, message):
     number = (await stores.transcript.append(key, [message("a")])).session.number
     with pytest.raises(BadRequest, match="too large"):
