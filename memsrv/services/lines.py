@@ -101,15 +101,17 @@ class Lines:
     async def answer(self, place: Place, payload: Payload, *, cut: str = "") -> None:
         """Store the answer to a request, unless its session was forgotten meanwhile; `cut` says by whom it was, if it was."""
         async with self._lock(place.telling):
-            now = await self._found(place.key)
-            if now is None or now.number != place.session.number:
+            since = await self._since(place)
+            there = bool(since) and since[0].id == place.last_id
+            if not there and await self._is_forgotten(place):
                 return
             if place.branches:
                 await self._branched(place, payload, cut)
                 return
             draft = draft_of(payload, place.last_id, seed=[place.position, cut], cut=cut)
-            others = await self._answers(place)
-            if (cut and any(not note_of(other).get("cut") for other in others)) or await self._left_alone(place):
+            others = [message for message in since if message.role == "assistant" and after(message) == place.last_id]
+            left_alone = place.last_id is not None and not there
+            if left_alone or (cut and any(not note_of(other).get("cut") for other in others)):
                 await self._to_aside(place.session, [draft])
                 return
             left = await self._left_by_now(place)
@@ -220,12 +222,11 @@ class Lines:
             drafts[-1] = replace(drafts[-1], metadata=with_note(drafts[-1].metadata, cut=cut))
         await self._ingest.append(key, drafts)
 
-    async def _answers(self, place: Place) -> list[Message]:
-        """The answers to the same message that are stored already."""
+    async def _since(self, place: Place) -> list[Message]:
+        """The message to be answered, if it is still there, and some that came later: none where the request said nothing."""
         if place.last_id is None:
             return []
-        later = await self._transcript.messages(place.session.number, after=place.position, limit=LOOK_BACK)
-        return [message for message in later if message.role == "assistant" and after(message) == place.last_id]
+        return await self._transcript.messages(place.session.number, after=place.position - 1, limit=1 + LOOK_BACK)
 
     async def _left_by_now(self, place: Place) -> tuple[Message, ...]:
         """What its history left behind, as far as it is still there, and what was said to that meanwhile."""
@@ -236,12 +237,10 @@ class Lines:
         ids = {message.id for message in place.left}
         return (*(message for message in later if message.id in ids), *following(later, ids, but=ids))
 
-    async def _left_alone(self, place: Place) -> bool:
-        """Whether the message to be answered has left the line meanwhile."""
-        try:
-            return place.last_id is not None and not await self._transcript.message(place.session.number, place.last_id)
-        except MessageNotFound:
-            return True
+    async def _is_forgotten(self, place: Place) -> bool:
+        """Whether the session was forgotten meanwhile, even if there is another of its name."""
+        now = await self._found(place.key)
+        return now is None or now.number != place.session.number
 
     # --- aside -------------------------------------------------------------------------------------------------------
 
