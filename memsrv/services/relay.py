@@ -2,7 +2,8 @@
 
 (1) What the client said is on disk before the upstream is asked, and the answer before the client sees its end. (2) An answer
 that breaks off is stored as far as it came, marked as cut. (3) Storing and counting never cost the client an answer that is
-there. (4) Nothing waits for the index. (5) A task about a talk is no part of one: it goes on as it came, and nothing is stored.
+there. (4) Nothing waits for the index, nor for the counts. (5) A task about a talk is no part of one: it goes on as it came,
+and nothing is stored.
 """
 
 import asyncio
@@ -25,6 +26,8 @@ from memsrv.services.lines import Lines, Place, Telling
 from memsrv.services.lull import Lull
 
 RETRIES = 2
+MOST_COUNTING = 100
+"""Counts that are taken in behind the answers; with more, an answer waits for its own."""
 
 log = structlog.get_logger()
 
@@ -65,6 +68,7 @@ class Relay:
         self._lines, self._assembler, self._calibrator, self._counter = lines, assembler, calibrator, counter
         self._upstreams = {upstream.name: upstream for upstream in upstreams}
         self._default, self._shape, self._lull = default, shape, lull or Lull()
+        self._counting: set[asyncio.Task[None]] = set()
 
     async def prepare(self, telling: Telling, body: Mapping[str, Any], *, mode: Mode | None = None) -> Exchange:
         """Store what is new in a request and put its prompt together. Raises NoUpstream, ModelNotFound, BudgetTooSmall, and what
@@ -120,7 +124,7 @@ class Relay:
         return reply
 
     async def keep(self, exchange: Exchange, *, cut: str = "") -> None:
-        """Store the answer as far as it came, once, and take in what the provider counted, even if the caller is cancelled.
+        """Store the answer as far as it came, once, even if the caller is cancelled; what the provider counted is taken in after.
         `cut`: who broke it off, "client" or "upstream"; an upstream that ends without an end did too."""
         if exchange.keeping is None and not exchange.outcome:
             cut = cut or ("" if exchange.gathered.complete else "upstream")
@@ -131,16 +135,28 @@ class Relay:
             await asyncio.shield(exchange.keeping)
 
     async def _keep(self, exchange: Exchange, place: Place, prompt: Prompt, cut: str) -> None:
-        gathered = exchange.gathered
         try:
-            if (message := gathered.message) is not None:
-                await self._stored(place, message, cut)
+            if (message := exchange.gathered.message) is not None:
+                with self._lull.broken():
+                    await self._stored(place, message, cut)
                 exchange.answers = 1
-            if gathered.prompt_tokens > exchange.tools_tokens:
-                counted = gathered.prompt_tokens - exchange.tools_tokens
-                await self._calibrator.report(place.session, counted, receipt=prompt.receipt.id)
         except MemsrvError as error:
             log.error("answer_not_kept", code=error.code, session=place.session.number)
+            return
+        prompt_tokens = exchange.gathered.prompt_tokens - exchange.tools_tokens
+        if prompt_tokens > 0:
+            counting = asyncio.create_task(self._count(place, prompt, prompt_tokens))
+            self._counting.add(counting)
+            counting.add_done_callback(self._counting.discard)
+            if len(self._counting) > MOST_COUNTING:
+                await asyncio.shield(counting)
+
+    async def _count(self, place: Place, prompt: Prompt, prompt_tokens: int) -> None:
+        """Take in what the provider counted for a prompt."""
+        try:
+            await self._calibrator.report(place.session, prompt_tokens, receipt=prompt.receipt.id)
+        except MemsrvError as error:
+            log.error("count_not_kept", code=error.code, session=place.session.number)
 
     async def _stored(self, place: Place, message: Payload, cut: str) -> None:
         """Store an answer; a store that is busy or away for a moment is tried again."""
@@ -150,6 +166,11 @@ class Relay:
             except (Busy, StoreDown) as error:
                 await asyncio.sleep(error.retry_after_s)
         await self._lines.answer(place, message, cut=cut)
+
+    async def close(self) -> None:
+        """Let the counts that are being taken in end."""
+        if self._counting:
+            await asyncio.wait(self._counting)
 
     async def models(self) -> list[dict[str, Any]]:
         """What the upstreams list. One that does not answer is left out, unless none does: then UpstreamDown."""

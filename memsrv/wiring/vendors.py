@@ -179,4 +179,6 @@ def relay_for(
     for upstream in upstreams:
         stack.push_async_callback(upstream.close)
     shape = Format(settings.upstream_format)
-    return Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape, lull=lull)
+    relay = Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape, lull=lull)
+    stack.push_async_callback(relay.close)
+    return relay
