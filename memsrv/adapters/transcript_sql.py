@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from memsrv.adapters.database import Database
 from memsrv.adapters.erasing_sql import (
@@ -78,9 +78,9 @@ class SqlTranscript:
             session = session_row(connection, key, made_at=arrived_at)
             if (known := answered(connection, session.number, idempotency_key, request_digest)) is not None:
                 return Appended(session_of(session), known)
-            stored = store(connection, session, messages, arrived_at)
+            stored, session = store(connection, session, messages, arrived_at)
             remember(connection, session.number, idempotency_key, request_digest, stored)
-            return Appended(session_of(session_row(connection, key)), stored)
+            return Appended(session_of(session), stored)
 
         return await self._database.write(run)
 
@@ -197,6 +197,19 @@ class SqlTranscript:
 
 # --- appending ------------------------------------------------------------------------------------------------------
 
+# Asked with every write, so they are put together only once.
+TAKEN = select(messages.c.id, messages.c.position, messages.c.digest, messages.c.chunk_count).where(
+    messages.c.session_number == bindparam("session_number"), messages.c.id.in_(bindparam("ids", expanding=True))
+)
+ADD_MESSAGES = insert(messages).returning(messages.c.number, sort_by_parameter_order=True)
+ADD_CHUNKS = insert(chunks).returning(chunks.c.number)
+MOVE_ON = (
+    update(sessions)
+    .where(sessions.c.number == bindparam("of_session"))
+    .values({name: bindparam(f"new_{name}") for name in ("last_position", "last_chunk", "changed_at")})
+    .returning(*sessions.c)
+)
+
 
 def answered(connection: Connection, session_number: int, key: str | None, digest: str) -> tuple[Stored, ...] | None:
     """What this idempotency key was answered with (nothing is created now), or None if it is new. Raises
@@ -224,8 +237,10 @@ def remember(connection: Connection, session_number: int, key: str | None, diges
         connection.execute(insert(idempotency).values(values))
 
 
-def store(connection: Connection, session: Row[Any], new: Sequence[NewMessage], arrived_at: int) -> tuple[Stored, ...]:
-    """Store those that are not there yet, and answer for all."""
+def store(
+    connection: Connection, session: Row[Any], new: Sequence[NewMessage], arrived_at: int
+) -> tuple[tuple[Stored, ...], Row[Any]]:
+    """Store those that are not there yet, and answer for all; the session's row as it is then."""
     known = known_ids(connection, session.number, [one.id for one in new if one.id is not None])
     answer, fresh, position = [], [], session.last_position
     for one in new:
@@ -240,42 +255,36 @@ def store(connection: Connection, session: Row[Any], new: Sequence[NewMessage], 
         known[stored.id] = one.digest, Stored(stored.id, position, False, stored.chunks)
         answer.append(stored)
         fresh.append((stored, one))
-    if fresh:
-        add_messages(connection, session, fresh, arrived_at)
-    return tuple(answer)
+    return tuple(answer), add_messages(connection, session, fresh, arrived_at) if fresh else session
 
 
 def known_ids(connection: Connection, session_number: int, ids: Sequence[str]) -> dict[str, tuple[str, Stored]]:
     """Those of the ids that are taken: digest of the message, and how it is answered for."""
-    columns = (messages.c.id, messages.c.position, messages.c.digest, messages.c.chunk_count)
     return {
         row.id: (row.digest, Stored(row.id, row.position, False, row.chunk_count))
         for part in slices(ids)
-        for row in connection.execute(
-            select(*columns).where(messages.c.session_number == session_number, messages.c.id.in_(part))
-        )
+        for row in connection.execute(TAKEN, {"session_number": session_number, "ids": part})
     }
 
 
-def add_messages(connection: Connection, session: Row[Any], fresh: Sequence[tuple[Stored, NewMessage]], arrived_at: int) -> None:
-    """Insert messages and their chunks, and move the session on."""
+def add_messages(
+    connection: Connection, session: Row[Any], fresh: Sequence[tuple[Stored, NewMessage]], arrived_at: int
+) -> Row[Any]:
+    """Insert messages and their chunks, and move the session on; its row as it is then."""
     rows = [
         {"session_number": session.number, "id": stored.id, "position": stored.position, "stored_at": arrived_at}
         | content_fields(new, sent_at=arrived_at)
         | waiting_fields(new.chunks)
         for stored, new in fresh
     ]
-    numbers = connection.scalars(insert(messages).returning(messages.c.number, sort_by_parameter_order=True), rows).all()
+    numbers = connection.scalars(ADD_MESSAGES, rows).all()
     owned = [(number, session.number, new.chunks) for number, (_, new) in zip(numbers, fresh, strict=True)]
     last_chunk = add_chunks(connection, owned) or session.last_chunk
-    connection.execute(
-        update(sessions)
-        .where(sessions.c.number == session.number)
-        .values(last_position=fresh[-1][0].position, last_chunk=last_chunk, changed_at=arrived_at)
-    )
     told = [new.task_state for _, new in fresh if new.task_state]
     if told:
         set_state(connection, session.number, told[-1])
+    moved = {"new_last_position": fresh[-1][0].position, "new_last_chunk": last_chunk, "new_changed_at": arrived_at}
+    return connection.execute(MOVE_ON, {"of_session": session.number} | moved).one()
 
 
 def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, Sequence[NewChunk]]]) -> int | None:
@@ -296,7 +305,7 @@ def add_chunks(connection: Connection, owned: Sequence[tuple[int, int, Sequence[
     ]
     if not rows:
         return None
-    last: int = max(connection.scalars(insert(chunks).returning(chunks.c.number), rows))
+    last: int = max(connection.scalars(ADD_CHUNKS, rows))
     return last
 
 
