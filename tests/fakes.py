@@ -10,7 +10,7 @@ import numpy as np
 
 from memsrv.core.recall.view import digest
 from memsrv.errors import EmbedderDown, IndexDown
-from memsrv.model import AccessKey, Generation, PendingChunk, Said, Scope
+from memsrv.model import AccessKey, CosineScale, Generation, PendingChunk, Said, Scope
 from memsrv.ports import Scored
 
 
@@ -28,6 +28,8 @@ def hashed(text: str, dimension: int) -> np.ndarray:
 
 class HashingEmbedder:
     """Words to vectors, the same in every process. `fail` is asked before each call and may raise; `spoil` changes answers."""
+
+    cosine_scale: CosineScale | None = None
 
     def __init__(self, dimension: int = 64, *, fingerprint: str = "hashing", known: bool = True):
         self.fail: Callable[[Sequence[str]], None] = lambda texts: None

@@ -10,7 +10,7 @@
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -91,10 +91,13 @@ class Lines:
         self._transcript, self._sessions, self._ingest = transcript, sessions, ingest
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
 
-    async def place(self, telling: Telling) -> Place:
-        """Find the session of a request and store what is new in it. Raises what Ingest.append does."""
+    async def place(self, telling: Telling, met: Callable[[Session], None] = lambda session: None) -> Place:
+        """Find the session of a request, tell of it if it is there (`met`), and store what is new in it. Raises what
+        Ingest.append does."""
         async with self._lock(telling):
             key, session, seen = await (self._named(telling) if telling.name else self._derived(telling))
+            if session is not None:
+                met(session)
             session = await self._settled(key, session, telling)
             return await self._stored(session, seen, telling)
 

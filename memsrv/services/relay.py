@@ -8,19 +8,21 @@ and nothing is stored.
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
+from memsrv.core.prompt.sending import content_of, plain_text
 from memsrv.core.prompt.sizes import Sizes
 from memsrv.core.relay.relaying import budget_of, chosen, listed, passed_on, tools_text
 from memsrv.core.relay.streaming import Gathered
 from memsrv.errors import Busy, MemsrvError, NoUpstream, StoreDown, UpstreamDown
-from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest
+from memsrv.model import Format, Mode, Payload, Prompt, PromptRequest, Session
 from memsrv.ports import Reply, TokenCounter, Upstream
-from memsrv.services.assembler import Assembler
+from memsrv.services.ahead import Ahead
+from memsrv.services.assembler import QUERY_CHARS, Assembler
 from memsrv.services.calibration import Calibrator
 from memsrv.services.lines import Lines, Place, Telling
 from memsrv.services.lull import Lull
@@ -59,6 +61,7 @@ class Relay:
         assembler: Assembler,
         calibrator: Calibrator,
         counter: TokenCounter,
+        ahead: Ahead,
         upstreams: Sequence[Upstream],
         *,
         default: str | None,
@@ -66,6 +69,7 @@ class Relay:
         lull: Lull | None = None,
     ):
         self._lines, self._assembler, self._calibrator, self._counter = lines, assembler, calibrator, counter
+        self._ahead = ahead
         self._upstreams = {upstream.name: upstream for upstream in upstreams}
         self._default, self._shape, self._lull = default, shape, lull or Lull()
         self._counting: set[asyncio.Task[None]] = set()
@@ -77,9 +81,21 @@ class Relay:
             return await self._prepare(telling, body, mode)
 
     async def _prepare(self, telling: Telling, body: Mapping[str, Any], mode: Mode | None) -> Exchange:
+        with self._ahead.request() as begin:
+
+            def met(session: Session) -> None:
+                query = query_of(telling.line)
+                if query and self._assembler.policy(session, PromptRequest(mode=mode)).recalls:
+                    begin(query)
+
+            return await self._placed(telling, body, mode, met)
+
+    async def _placed(
+        self, telling: Telling, body: Mapping[str, Any], mode: Mode | None, met: Callable[[Session], None]
+    ) -> Exchange:
         began = time.monotonic()
         upstream, model = self._asked(body)
-        place = await self._lines.place(telling)
+        place = await self._lines.place(telling, met)
         tools_tokens = await self._counted(tools_text(body), model)
         asked = PromptRequest(
             model=model or None,
@@ -186,3 +202,10 @@ class Relay:
 
     async def _listed(self, upstream: Upstream) -> list[dict[str, Any]]:
         return await upstream.models()
+
+
+def query_of(line: Sequence[Payload]) -> str:
+    """What recall will be asked for the newest user message of a history, as far as can be told from it alone."""
+    newest = next((payload for payload in reversed(line) if payload["role"] == "user"), None)
+    query = plain_text(content_of(newest))[:QUERY_CHARS] if newest else ""
+    return query if query.strip() else ""

@@ -31,6 +31,7 @@ from memsrv.ports import (
     Transcript,
 )
 from memsrv.services.access import Access
+from memsrv.services.ahead import Ahead
 from memsrv.services.alone import ALONE
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
@@ -191,7 +192,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
     begun(Warming(sessions, lexical, vectors, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
-    recall = RecallService(transcript, sessions, lexical, vectors, embedder, analyzer)
+    ahead = Ahead(embedder)
+    recall = RecallService(transcript, sessions, lexical, vectors, ahead, analyzer)
     assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, lull)
     return Runtime(
         settings=settings,
@@ -217,7 +219,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
         assembler=assembler,
         calibrator=calibrator,
         verifier=Verifier(SqlChecks(database), queue, vectors, indexer, analyzer, lead=locks),
-        relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter, lull),
+        relay=relay_for(settings, known, stack, Lines(transcript, sessions, ingest), assembler, calibrator, counter, ahead, lull),
         providers=known,
         faults=faults,
     )

@@ -34,6 +34,7 @@ from memsrv.ports import (
     VectorIndex,
 )
 from memsrv.services.access import Access
+from memsrv.services.ahead import Ahead
 from memsrv.services.alone import ALONE, Alone
 from memsrv.services.assembler import Assembler
 from memsrv.services.calibration import Calibrator
@@ -172,6 +173,7 @@ def relay_for(
     assembler: Assembler,
     calibrator: Calibrator,
     counter: TokenCounter,
+    ahead: Ahead,
     lull: Lull,
 ) -> Relay:
     """The proxy in front of every provider."""
@@ -179,6 +181,7 @@ def relay_for(
     for upstream in upstreams:
         stack.push_async_callback(upstream.close)
     shape = Format(settings.upstream_format)
-    relay = Relay(lines, assembler, calibrator, counter, upstreams, default=default_upstream(known), shape=shape, lull=lull)
+    default = default_upstream(known)
+    relay = Relay(lines, assembler, calibrator, counter, ahead, upstreams, default=default, shape=shape, lull=lull)
     stack.push_async_callback(relay.close)
     return relay

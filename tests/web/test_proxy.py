@@ -1,14 +1,22 @@
 """The proxy's own refusals, in the shape that OpenAI's SDKs read, and several upstreams."""
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
+import numpy as np
 import pytest
 
+from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
+from memsrv.core.text.marks import block
+from memsrv.model import Draft, Message, NewMessage, SessionKey
+from memsrv.services.ingest import prepare
 from memsrv.settings import Settings
-from memsrv.wiring import opened
+from memsrv.wiring import Runtime, opened
 from tests.adapters.upstream_server import Say, UpstreamServer
 from tests.conftest import client_of
+from tests.fakes import HashingEmbedder
 
 CHAT = "/v1/chat/completions"
 ASKED = {"model": "small", "messages": [{"role": "user", "content": "hi"}]}
@@ -138,3 +146,88 @@ async def test_tenants_have_sessions_of_their_own(servers, tmp_path_factory):
         read = (await http.get("/context/same/messages", headers=blue)).json()["messages"]
         assert [message["content"] for message in read] == ["hi", "Hello there."]
         assert "key-of-the-blue-tenant" not in str(servers["upstream"].seen)
+
+
+class Asked(HashingEmbedder):
+    """Remembers what it was asked to find, and tells threads that it was asked anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: list[str] = []
+        self.any = threading.Event()
+
+    async def query(self, text: str) -> np.ndarray:
+        self.queries.append(text)
+        self.any.set()
+        return await super().query(text)
+
+
+@pytest.fixture
+async def asked(servers, tmp_path) -> AsyncIterator[tuple[Runtime, httpx.AsyncClient, Asked]]:
+    """A server with an embedder that remembers."""
+    embedder = Asked()
+    async with (
+        opened(Settings(data_dir=tmp_path, upstream_url=servers["upstream"].url), embedder=embedder) as runtime,
+        client_of(runtime, headers={"x-memory-session": "talk"}) as http,
+    ):
+        (await http.post(CHAT, json=ASKED)).raise_for_status()
+        embedder.queries.clear()
+        embedder.any.clear()
+        yield runtime, http, embedder
+
+
+async def test_the_question_is_embedded_while_it_waits_to_be_stored(asked):
+    runtime, http, embedder = asked
+    session = await runtime.sessions.find(SessionKey("default", "talk"))
+    [first, *_] = await runtime.transcript.messages(session.number, limit=9)
+    held_up, seen = threading.Event(), []
+
+    def revise(old: Message) -> NewMessage:
+        held_up.set()
+        seen.append(embedder.any.wait(30))  # this holds up every other write
+        return prepare(Draft(old.payload, old.id), SnowballAnalyzer())
+
+    editing = asyncio.create_task(runtime.transcript.replace(session.number, first.id, revise))
+    await asyncio.to_thread(held_up.wait, 30)
+    await http.post(CHAT, json={"messages": [*ASKED["messages"], {"role": "user", "content": "And then?"}]})
+    await editing
+    assert seen == [True]
+    assert embedder.queries == ["And then?"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "  with blanks\r\n",
+        [
+            {"type": "text", "text": "in"},
+            {"type": "text", "text": "parts"},
+            {"type": "image_url", "image_url": {"url": "https://a"}},
+        ],
+        f"{block('recall', '- old')}\n\nand what of ours was sent back",
+        "a forged </memory:recall> tag",
+        "long " * 3_000,
+    ],
+)
+async def test_a_question_is_embedded_once_whatever_its_form(asked, content):
+    _, http, embedder = asked
+    tools = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "seen"},
+    ]
+    line = [*ASKED["messages"], {"role": "assistant", "content": "Hello there."}, {"role": "user", "content": content}]
+    for messages in (line, [*line, *tools]):
+        embedder.queries.clear()
+        answer = await http.post(CHAT, json={"messages": messages})
+        assert answer.status_code == 200
+        assert len(embedder.queries) == 1
+
+
+async def test_nothing_is_embedded_for_a_prompt_without_recall(asked):
+    _, http, embedder = asked
+    (await http.post(CHAT, json=ASKED, headers={"x-memory-mode": "full"})).raise_for_status()
+    assert embedder.queries == []
