@@ -17,6 +17,7 @@ from memsrv.services.writing import SummaryWriter
 from tests.fakes_prompt import LetterCounter
 from tests.fakes_summary import Listing, down
 from tests.house import KEY, House, new, trusting
+from tests.patience import until
 
 OTHER = SessionKey(KEY.tenant, "other agent")
 TOLD = Summary(
@@ -204,7 +205,7 @@ async def test_what_is_deleted_while_it_is_handed_over_does_not_reach_the_other_
     await desk.summarise()
     await desk.house.say(2)
     handing = asyncio.create_task(desk.handoffs.hand_over(KEY, OTHER, max_tokens=600))
-    await desk.until(lambda: desk.builtin.running == 1)
+    await until(lambda: desk.builtin.running == 1)
     await desk.house.transcript.delete(await desk.house.number(), "message1")
     desk.builtin.gate.set()
     await handing
