@@ -8,7 +8,6 @@ from memsrv.core.text.content import text_of
 from memsrv.core.text.marks import blocks
 from memsrv.errors import SessionNotFound
 from memsrv.model import Chunk, Message, Meta, Outset, Pin, Reach, Recall, Recalls, Session, SessionKey, Snapshot, Span, Wanted
-from memsrv.services.recall import Question
 
 START = datetime(2026, 1, 10, 9, 0, tzinfo=UTC)
 KEY = SessionKey("default", "s")
@@ -113,16 +112,11 @@ class WordRecall:
         self._store = store
         self.degraded = degraded
         self.asked: list[tuple[str, Reach, frozenset[int]]] = []
-        self.begun: list[str] = []
-
-    def ask(self, query: str) -> Question:
-        self.begun.append(query)
-        return Question(query, None)
 
     async def find(
         self,
         session: Session,
-        question: Question,
+        query: str,
         *,
         k: int,
         reach: Reach,
@@ -130,9 +124,6 @@ class WordRecall:
         without: frozenset[int] = frozenset(),
         told: Collection[str] = (),
     ) -> Recalls:
-        query = question.query
-        if not query.strip():
-            return Recalls(())
         self.asked.append((query, reach, without))
         words = set(query.lower().split())
         hits = []

@@ -49,11 +49,11 @@ class Ahead:
 
     @contextmanager
     def request(self) -> Iterator[Callable[[str], None]]:
-        """Inside, what is given begins to be embedded."""
+        """Inside, what is given begins to be embedded, if it says anything."""
         own: list[str] = []
 
         def begin(text: str) -> None:
-            if text not in self._begun:
+            if text.strip() and text not in self._begun:
                 own.append(text)
                 self._begun[text] = task = asyncio.create_task(self._embedder.query(text))
                 self._running.add(task)

@@ -11,8 +11,7 @@ the rest is read.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -32,8 +31,8 @@ from memsrv.core.summary.compacting import is_crowded
 from memsrv.errors import BudgetTooSmall
 from memsrv.model import Message, Mode, Outset, Prompt, PromptRequest, Reach, Recalls, Session, SessionKey, Snapshot, Wanted
 from memsrv.ports import Outsets, Receipts, TokenCounter, Transcript
+from memsrv.services.ahead import Ahead
 from memsrv.services.lull import Lull
-from memsrv.services.recall import Question
 
 OPENING_MESSAGES = 8
 """System messages that can open a session and count as its system prompt."""
@@ -45,14 +44,10 @@ LOOK_BACK = 512
 class Finder(Protocol):
     """The recall service, as far as a prompt needs it."""
 
-    def ask(self, query: str) -> Question:
-        """Begin a search, before it is known where. Who asks drops the question in the end."""
-        ...
-
     async def find(
         self,
         session: Session,
-        question: Question,
+        query: str,
         *,
         k: int,
         reach: Reach,
@@ -61,7 +56,7 @@ class Finder(Protocol):
         relevant_only: bool = True,
         told: Collection[str] = (),
     ) -> Recalls:
-        """Hits for a question, best first; none from the messages `without`, nor, if so asked, what has little to do with it, nor
+        """Hits for a query, best first; none from the messages `without`, nor, if so asked, what has little to do with it, nor
         passages of summaries of which every line is `told`."""
         ...
 
@@ -94,6 +89,7 @@ class Assembler:
         receipts: Receipts,
         recall: Finder,
         counter: TokenCounter,
+        ahead: Ahead,
         defaults: Defaults,
         room: Room | None = None,
         lull: Lull | None = None,
@@ -103,7 +99,7 @@ class Assembler:
         self._outsets = outsets
         self._transcript = transcript
         self._receipts = receipts
-        self._recall = recall
+        self._recall, self._ahead = recall, ahead
         self._counter = counter
         self._defaults = defaults
 
@@ -114,9 +110,9 @@ class Assembler:
     async def recall(self, session: Session, query: str, *, k: int | None = None, reach: Reach | None = None) -> Recalls:
         """The search alone, as the session is set up: the best there is, whether it has much to do with the query or not."""
         policy = self.policy(session, PromptRequest(k=k, reach=reach))
-        with self._lull.broken(), self._asked(query) as question:
+        with self._lull.broken():
             return await self._recall.find(
-                session, question, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
+                session, query, k=policy.k, reach=policy.reach, min_score=policy.min_score, relevant_only=False
             )
 
     async def prompt(self, key: SessionKey, request: PromptRequest) -> Prompt:
@@ -163,51 +159,40 @@ class Assembler:
     async def _made(self, outset: Outset, policy: Policy, request: PromptRequest) -> Prompt:
         """Read on, recall, fit."""
         sizes = Sizes(lambda text: self._counter.count(text, policy.model))
-        with self._asked(likely_query(outset, policy, request)) as question:
-            return await self._fitted(outset, policy, request, sizes, question)
+        with self._ahead.request() as begin:
+            begin(likely_query(outset, policy, request))
+            return await self._fitted(outset, policy, request, sizes)
 
-    async def _fitted(self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes, question: Question) -> Prompt:
+    async def _fitted(self, outset: Outset, policy: Policy, request: PromptRequest, sizes: Sizes) -> Prompt:
         draft = await self._draft(outset, policy, request, sizes)
         if draft.crowded and self._room and await self._room.make_room(outset.session, policy):
             outset = await self._outset(outset.session.key, request)
             draft = await self._draft(outset, policy, request, sizes)
         material, found = draft.material, Recalls(())
         if policy.recalls:
-            found = await self._found(outset.session, policy, request, draft, question)
+            found = await self._found(outset.session, policy, request, draft)
             material = replace(material, hits=found.hits)
         return await asyncio.to_thread(
             made_prompt, draft.sources, material, policy=policy, request=request, found=found, sizes=sizes
         )
 
-    async def _found(self, session: Session, policy: Policy, request: PromptRequest, draft: Draft, likely: Question) -> Recalls:
+    async def _found(self, session: Session, policy: Policy, request: PromptRequest, draft: Draft) -> Recalls:
         """What recall has for the query, without what the window shows anyway."""
         newest = newest_user(draft.material)
         query = request.query if request.query is not None else plain_text(newest["content"]) if newest else ""
+        if not query.strip():
+            return Recalls(())
         unknown = {message.number for message in await self._unknown(session, request)}
-        with self._asked(query, likely) as question:
-            found = await self._recall.find(
-                session,
-                question,
-                k=policy.k,
-                reach=policy.reach,
-                min_score=policy.min_score,
-                without=draft.shown | unknown,
-                told=lines_in(draft.material.summary),
-            )
+        found = await self._recall.find(
+            session,
+            query[:QUERY_CHARS],
+            k=policy.k,
+            reach=policy.reach,
+            min_score=policy.min_score,
+            without=draft.shown | unknown,
+            told=lines_in(draft.material.summary),
+        )
         return replace(found, hits=said_by_then(found.hits, session, request))
-
-    @contextmanager
-    def _asked(self, query: str, likely: Question | None = None) -> Iterator[Question]:
-        """A question for the length of a prompt; the likely one if it asks for this."""
-        query = query[:QUERY_CHARS]
-        if likely is not None and likely.query == query:
-            yield likely
-            return
-        question = self._recall.ask(query)
-        try:
-            yield question
-        finally:
-            question.drop()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -265,11 +250,11 @@ def likely_query(outset: Outset, policy: Policy, request: PromptRequest) -> str:
     if not policy.recalls:
         return ""
     if request.query is not None:
-        return request.query
+        return request.query[:QUERY_CHARS]
     newest = next((one for one in outset.newest if one.role == "user" and knows(request, one.position)), None)
     if newest is None or not is_short(newest):
         return ""
-    return plain_text(shown_of(newest, policy.max_tool_bytes).payload["content"])
+    return plain_text(shown_of(newest, policy.max_tool_bytes).payload["content"])[:QUERY_CHARS]
 
 
 def least_read(policy: Policy, request: PromptRequest) -> int:

@@ -32,19 +32,6 @@ SEARCHERS = ThreadPoolExecutor(4, "recall")
 NO_VECTORS = Scored(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-class Question:
-    """A query whose vector is on its way from the moment it is asked: embedding it takes longer than much of what a prompt does
-    before it searches. `vector` is None for one that says nothing."""
-
-    def __init__(self, query: str, vector: asyncio.Task[np.ndarray | None] | None):
-        self.query, self.vector = query, vector
-
-    def drop(self) -> None:
-        """It is not going to be answered, or was."""
-        if self.vector:
-            self.vector.cancel()
-
-
 class RecallService:
     """The search."""
 
@@ -67,14 +54,10 @@ class RecallService:
         self._embedder = embedder
         self._analyzer = analyzer
 
-    def ask(self, query: str) -> Question:
-        """Begin a search, wherever it will be. Who asks drops the question in the end."""
-        return Question(query, asyncio.create_task(self._embedded(query)) if query.strip() else None)
-
     async def find(
         self,
         session: Session,
-        question: Question,
+        query: str,
         *,
         k: int,
         reach: Reach,
@@ -83,14 +66,14 @@ class RecallService:
         relevant_only: bool = True,
         told: Collection[str] = (),
     ) -> Recalls:
-        """At most `k` hits for the question, best first; chunks of the messages `without` (numbers) are left out, and what has
+        """At most `k` hits for the query, best first; chunks of the messages `without` (numbers) are left out, and what has
         too little to do with the query, unless all is wanted. `told` are the lines of the summary that is shown anyway."""
-        query = question.query
-        if question.vector is None or k == 0:
+        if not query.strip() or k == 0:
             return Recalls(())
         scope = await self._sessions.scope(session, owner_wide=reach is Reach.OWNER)
-        lexicon, of_summaries = await self._lexical.open(scope, scope.of_passages())
-        vector = await question.vector
+        (lexicon, of_summaries), vector = await asyncio.gather(
+            self._lexical.open(scope, scope.of_passages()), self._embedded(query)
+        )
         nearby = await self._opened(scope, vector)
         near_summaries = await self._opened(Scope(scope.tenant, of_summaries.session_numbers), vector)
         scale, earlier = self._embedder.cosine_scale, asks_for_earlier(query)

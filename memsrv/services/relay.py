@@ -84,9 +84,8 @@ class Relay:
         with self._ahead.request() as begin:
 
             def met(session: Session) -> None:
-                query = query_of(telling.line)
-                if query and self._assembler.policy(session, PromptRequest(mode=mode)).recalls:
-                    begin(query)
+                if self._assembler.policy(session, PromptRequest(mode=mode)).recalls:
+                    begin(query_of(telling.line))
 
             return await self._placed(telling, body, mode, met)
 
@@ -207,5 +206,4 @@ class Relay:
 def query_of(line: Sequence[Payload]) -> str:
     """What recall will be asked for the newest user message of a history, as far as can be told from it alone."""
     newest = next((payload for payload in reversed(line) if payload["role"] == "user"), None)
-    query = plain_text(content_of(newest))[:QUERY_CHARS] if newest else ""
-    return query if query.strip() else ""
+    return plain_text(content_of(newest))[:QUERY_CHARS] if newest else ""

@@ -194,7 +194,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     begun(Warming(sessions, lexical, vectors, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     ahead = Ahead(embedder)
     recall = RecallService(transcript, sessions, lexical, vectors, ahead, analyzer)
-    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, usual, compaction, lull)
+    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, ahead, usual, compaction, lull)
     return Runtime(
         settings=settings,
         access=access_for(settings),

@@ -4,14 +4,29 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from memsrv.core.prompt.policy import Defaults, Policy
 from memsrv.core.prompt.receipts import receipt_body
 from memsrv.errors import BudgetTooSmall, SessionNotFound
 from memsrv.model import Format, Meta, Mode, Prompt, PromptRequest, Reach, RegionName, Session, SessionKey
+from memsrv.services.ahead import Ahead
 from memsrv.services.assembler import Assembler
+from tests.fakes import HashingEmbedder
 from tests.fakes_prompt import KEY, START, LetterCounter, Store, WordRecall
+
+
+class Noting(HashingEmbedder):
+    """It notes the queries that it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def query(self, text: str) -> np.ndarray:
+        self.asked.append(text)
+        return await super().query(text)
 
 
 class Room:
@@ -21,7 +36,8 @@ class Room:
         self.store = Store(**store)
         self.recall = WordRecall(self.store, degraded=degraded)
         stores = (self.store, self.store, self.store)
-        self.assembler = Assembler(*stores, self.recall, LetterCounter(), Defaults())
+        self.embedder = Noting()
+        self.assembler = Assembler(*stores, self.recall, LetterCounter(), Ahead(self.embedder), Defaults())
 
     def chat(self, turns: int, text: str = "talk about routes") -> None:
         for n in range(turns):
@@ -134,22 +150,25 @@ async def test_the_default_query_is_the_newest_user_message() -> None:
     assert newest.number in without
 
 
-async def test_a_search_is_begun_once_before_anything_is_chosen() -> None:
+async def test_the_query_begins_to_be_embedded_before_anything_is_chosen() -> None:
     room = Room()
     room.chat(10)
     room.store.say("user", "which frame size ?")
     await room.prompt()
     await room.prompt(query="routes")
-    assert room.recall.begun == ["which frame size ?", "routes"]
+    await room.prompt(query="  ")
+    await room.prompt(query="lamps", mode=Mode.WINDOW)
+    assert room.embedder.asked == ["which frame size ?", "routes"]
+    assert [query for query, _, _ in room.recall.asked] == ["which frame size ?", "routes"]
 
 
-async def test_a_question_that_turns_out_to_be_another_is_begun_anew() -> None:
+async def test_a_late_message_may_be_embedded_in_vain_but_is_not_what_recall_is_asked_for() -> None:
     room = Room()
     room.chat(10)
     room.store.say("user", "which frame size ?")
-    room.store.say("user", "where was that bell ?", sent_at=START - timedelta(days=3))  # late: not the current turn
+    room.store.say("user", "where was that bell ?", sent_at=START - timedelta(days=3))
     await room.prompt()
-    assert room.recall.begun == ["where was that bell ?", "which frame size ?"]
+    assert room.embedder.asked == ["where was that bell ?"]
     assert [query for query, _, _ in room.recall.asked] == ["which frame size ?"]
 
 
@@ -435,7 +454,7 @@ async def test_before_a_prompt_that_would_not_fit_its_window_is_compacted(able: 
     room = Room()
     maker = RoomMaker(room.store, able=able)
     stores = (room.store, room.store, room.store)
-    room.assembler = Assembler(*stores, room.recall, LetterCounter(), Defaults(), maker)
+    room.assembler = Assembler(*stores, room.recall, LetterCounter(), Ahead(room.embedder), Defaults(), maker)
     room.chat(5, "w" * 400)
     made = await room.prompt(mode=Mode.SUMMARY, budget_tokens=4000)
     assert maker.asked == 0

@@ -8,8 +8,10 @@ import pytest
 
 from memsrv.core.prompt.policy import Defaults, resolve
 from memsrv.model import PromptRequest
+from memsrv.services.ahead import Ahead
 from memsrv.services.assembler import Assembler
 from memsrv.services.writing import SummaryWriter
+from tests.fakes import HashingEmbedder
 from tests.fakes_prompt import KEY, LetterCounter, Store, WordRecall
 from tests.fakes_summary import Listing, down
 from tests.house import KEY as TALK
@@ -77,7 +79,7 @@ async def test_events_of_any_role_leave_the_window(tmp_path, role: str) -> None:
 
 async def test_system_events_are_no_system_prompt() -> None:
     store = Store([{"role": "system", "content": f"event {n}"} for n in range(1, 6)], settings=EVENTS)
-    assembler = Assembler(store, store, store, WordRecall(store), LetterCounter(), Defaults())
+    assembler = Assembler(store, store, store, WordRecall(store), LetterCounter(), Ahead(HashingEmbedder()), Defaults())
     made = await assembler.prompt(KEY, PromptRequest())
     window = next(region for region in made.receipt.regions if region.name == "window")
     meta = next(region for region in made.receipt.regions if region.name == "meta")

@@ -35,7 +35,7 @@ async def test_an_embedder_that_takes_too_long_is_done_without(tmp_path: Path) -
     lexical = SqlLexicalIndex(database, cache_bytes=1_000_000)
     parts: Any = (transcript, SqlSessions(database), lexical, nothing, Hanging(), analyzer)
     recall = RecallService(*parts, query_wait_s=0.01)
-    found = await recall.find(session, recall.ask("Where is the key?"), k=5, reach=Reach.SESSION, min_score=0)
+    found = await recall.find(session, "Where is the key?", k=5, reach=Reach.SESSION, min_score=0)
     assert [hit.chunk.text for hit in found.hits] == ["The spare key is under the flowerpot."]
     assert found.degraded == ("recall",)
     await database.close()
