@@ -26,13 +26,13 @@ import numpy as np
 import structlog
 
 from memsrv.adapters import chroma
-from memsrv.adapters.allocator import trim
 from memsrv.adapters.chroma import Collection, Place
 from memsrv.adapters.chroma_reading import Change, Exact, added, approximate, read_sessions, removed
 from memsrv.adapters.gate import Gate
 from memsrv.core.recall.nearest import Matrix, MatrixCache
 from memsrv.core.remembering import Latest
 from memsrv.errors import IndexDown
+from memsrv.memory import give_back
 from memsrv.model import Generation, PendingChunk, Scope
 from memsrv.ports import Scored, Vectors
 
@@ -365,7 +365,7 @@ class ChromaVectors:
             self._filled = self._answering = Collection.own(self._connect(), old.generation, old.dimension)
             self._holes = 0
         self._sweep()
-        trim()
+        give_back()
 
     def _find(self, client: Any, generation: Generation, dimension: int) -> Collection:
         found = Collection.found(client or self._connect(), generation, dimension)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import structlog
 import uvicorn
 
-from memsrv.adapters.allocator import bound_arenas
 from memsrv.errors import CannotStart, SettingsError
+from memsrv.memory import bound_arenas
 from memsrv.ports import Embedder
 from memsrv.settings import Settings
 from memsrv.web.app import create_app
