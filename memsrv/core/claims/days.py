@@ -44,6 +44,7 @@ UNIT_DAYS = {"day": 1, "天": 1, "week": 7, "周": 7, "星期": 7, "礼拜": 7}
 
 DAY_WORD = "|".join(rf"\b{word}\b" if word.isascii() else word for word in sorted(DAY_WORDS, key=len, reverse=True))
 SCAN = regex.compile(
+    r"(?=[0-9零一二两三四五六七八九十去今明后前周星礼上下本这大昨]|\b[acdefijlmnostwy])(?:"  # how any of them begins
     rf"(?P<iso>(?<![0-9]){YEAR}[-/.](?P<month>1[0-2]|0?[1-9])[-/.](?P<day>3[01]|[12][0-9]|0?[1-9])(?![0-9]))"
     rf"|(?P<han>(?:{YEAR}\s*年\s*|(?P<shift>[去今明后前])年\s*)?(?<![0-9个])(?P<month>{HAN_MONTH})\s*月(?![前后後])"
     rf"(?:\s*(?P<day>{HAN_DAY})\s*[日号號]?)?)"
@@ -63,7 +64,7 @@ SCAN = regex.compile(
     rf"|(?P<weekday>\b(?:(?P<shift>last|this|next|coming)\s+)?(?P<name>mon|tue|wed|thu|fri|sat|sun)"
     rf"(?:day|sday|nesday|rsday|urday|s|rs|r)?s?\b(?<!\b(?:sun|sat|wed|mons|suns|sats|weds|fris)\b))"
     rf"|(?P<span>\b(?P<shift>last|this|next)\s+(?P<length>weekend|week|month|year)\b"
-    rf"|{HAN_SHIFT}(?P<length>周末|周|星期|礼拜|月)|(?P<shift>[去今明后前])(?P<length>年))",
+    rf"|{HAN_SHIFT}(?P<length>周末|周|星期|礼拜|月)|(?P<shift>[去今明后前])(?P<length>年)))",
     regex.V1,
 )
 KINDS: tuple[str, ...] = (
@@ -91,10 +92,11 @@ MONTH_AHEAD = regex.compile(
 """From a day to a day of the same month, which is told once."""
 HINT = regex.compile("[0-9０-９月日号號天周期拜年昨今明晚早]")
 WORD = regex.compile("[a-z]+")
-HINT_WORDS = frozenset(
-    (*MONTHS, *WEEKDAYS, "tues", "thur", "thurs", "yesterday", "today", "tonight", "tomorrow", "this", "last", "next", "coming")
-)
-HINT_WORDS |= {f"{name}{ending}" for name in map(str.lower, calendar.day_name) for ending in ("", "s")} | {"ago", "in", "within"}
+HINT_WORDS = frozenset((*MONTHS, *WEEKDAYS, "tues", "thur", "thurs", "yesterday", "today", "tonight", "tomorrow"))
+HINT_WORDS |= {f"{name}{ending}" for name in map(str.lower, calendar.day_name) for ending in ("", "s")}
+COUNTED_LIST = "day days week weeks weekend month year night morning afternoon evening"
+COUNTING_LIST = "this last next coming in within ago"
+COUNTED, COUNTING = frozenset(COUNTED_LIST.split()), frozenset(COUNTING_LIST.split())
 HAN_YEARS = {"去": -1, "今": 0, "明": 1, "后": 2, "前": -2}
 LENGTHS = {"周末": "weekend", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "年": "year"}
 
@@ -113,18 +115,26 @@ def meant(text: str, at: datetime) -> frozenset[str]:
 
 def without_dates(text: str) -> str:
     """The text in small letters with blanks for its dates; counted days ("in three days") stay, for they hold a number."""
-    if not may_have(text):
-        return unicodedata.normalize("NFKC", text).lower()
-    return SCAN.sub(lambda found: found[0] if found["ago"] or found["ahead"] else " ", plain(text))
+    gone = [found for found in scan(text) if not (found["ago"] or found["ahead"])]
+    if not gone:
+        return plain(text) if may_have(text) else unicodedata.normalize("NFKC", text).lower()
+    read = gone[0].string
+    starts, ends = (0, *(found.end() for found in gone)), (*(found.start() for found in gone), len(read))
+    return " ".join(read[start:end] for start, end in zip(starts, ends, strict=True))
 
 
-def scan(text: str) -> Iterator[regex.Match[str]]:
-    return SCAN.finditer(plain(text)) if may_have(text) else iter(())
+@remembered(REMEMBERED)
+def scan(text: str) -> tuple[regex.Match[str], ...]:
+    """The places of a text that name days."""
+    return tuple(SCAN.finditer(plain(text))) if may_have(text) else ()
 
 
 def may_have(text: str) -> bool:
     """Whether it is worth looking for dates: most sentences have none, and looking is dear."""
-    return HINT.search(text) is not None or not HINT_WORDS.isdisjoint(WORD.findall(text.lower()))
+    if HINT.search(text):
+        return True
+    words = WORD.findall(text.lower())
+    return not HINT_WORDS.isdisjoint(words) or not (COUNTED.isdisjoint(words) or COUNTING.isdisjoint(words))
 
 
 def plain(text: str) -> str:

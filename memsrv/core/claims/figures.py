@@ -67,6 +67,8 @@ WEAK = frozenset(("一", "十分", "千万", "万一", "万", "百", "千", "亿
 """Numerals that are more often a word."""
 
 SCAN = regex.compile(
+    r"(?=\s*[0-9]|[零〇一二两三四五六七八九十百千万亿第凌清早上中下傍晚今明夜$€£¥₹美欧英元块人日港]"  # how any of them begins
+    r"|\b[abdefhmnostvz]|[a-z]{2,7}[$¥]?\s*[0-9])(?:"
     rf"(?P<clock>(?<![0-9:]){DAY_PART}?\s*(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-5][0-9])(?![0-9:])\s*(?:{MERIDIEM})?)"
     rf"|(?P<whole>\b(?P<hour>[0-9]{{1,2}})\s*(?:{MERIDIEM}|o['’]?clock\b(?:\s*{MERIDIEM})?))"
     rf"|(?P<han_clock>{DAY_PART}?(?P<hour>[0-9]{{1,2}}|[一二两三四五六七八九十]{{1,3}})点{NOT_A_TIME}"
@@ -81,7 +83,7 @@ SCAN = regex.compile(
     rf"|(?P<value>[0-9]{{1,2}}|[一二三四五六七八九十]{{1,3}})[日号號](?![楼线店院])|\b(?P<value>{'|'.join(ORDINALS)})\b(?!-))"
     rf"|(?P<plain>(?<![\p{{Latin}}_0-9.])(?P<value>{NUM})\s*{SCALE}?)"
     rf"|(?P<worded>\b(?P<value>{WORDED})\b)"
-    rf"|(?P<han>(?P<value>{HAN})(?P<measure>[{MEASURES}])?)",
+    rf"|(?P<han>(?P<value>{HAN})(?P<measure>[{MEASURES}])?))",
     regex.V1,
 )
 HINT = regex.compile(r"[\p{N}零〇一二两三四五六七八九十百千万亿]")

@@ -31,6 +31,8 @@ CODES = (
 )
 QUOTE_SCAN = regex.compile(QUOTED)
 CODE_SCAN = regex.compile(CODES)
+HINT = regex.compile(r"[/@\\_#0-9]|\.[A-Za-z]|[a-z][A-Z]|--|[a-fA-F]{8}-")
+"""Some of every code: most sentences have none, and looking is dear."""
 EDGES = " \t.,;:!?，。；：！？、"
 
 
@@ -39,7 +41,7 @@ def identifiers(text: str) -> frozenset[str]:
     """Quoted strings and codes, folded (see `folded`). Linear time."""
     text = unicodedata.normalize("NFKC", text)
     quotes = (found["code"] or found["quote"] for found in QUOTE_SCAN.finditer(text))
-    codes = (found[0] for found in CODE_SCAN.finditer(text))
+    codes = (found[0] for found in CODE_SCAN.finditer(text)) if HINT.search(text) else ()
     return frozenset(kept for found in (*quotes, *codes) if (kept := folded(found).strip(EDGES)))
 
 
@@ -50,4 +52,4 @@ def folded(text: str) -> str:
 
 def without_codes(text: str) -> str:
     """The text with blanks for its codes (not its quotes), so that the digits inside are not taken for numbers."""
-    return CODE_SCAN.sub(" ", text)
+    return CODE_SCAN.sub(" ", text) if HINT.search(text) else text

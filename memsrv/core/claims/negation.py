@@ -74,7 +74,7 @@ HARMLESS_ZH = (
     "|不锈钢|不动产|不等式|不倒翁"
 )
 REPLY = r"(?:^|(?<=[.!?。！？\n]))\s*(?:no|nope|nah|不|没有|不是)(?=\s*[,，.。!！…]|\s+[-–—])"
-HARMLESS = regex.compile(rf"\b(?:{HARMLESS_EN})|{HARMLESS_ZH}|{REPLY}", regex.IGNORECASE)
+HARMLESS = regex.compile(rf"\b(?=[a-z])(?:{HARMLESS_EN})|(?=\p{{Han}})(?:{HARMLESS_ZH})|{REPLY}", regex.IGNORECASE)
 
 # --- cues -----------------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ WISH = (
     r"support|accept|allow|have|buy|add|do|plan\s+on|invite|book|order|get)"
 )
 BARE_NOT = (  # without an auxiliary: "not Rome"
-    r"(?<!\b(?:is|are|was|were|am|be|been|do|does|did|has|have|had|will|would|should|could|can|must|may|might|or|why"
+    r"(?=not)(?<!\b(?:is|are|was|were|am|be|been|do|does|did|has|have|had|will|would|should|could|can|must|may|might|or|why"
     r"|['’]m|['’]re|['’]s)\s)not"
 )
 EXCLUDING_EN = (
@@ -159,11 +159,11 @@ LABEL = (
 )
 CUES = regex.compile(
     rf"(?P<label>{LABEL})"
-    rf"|(?P<changed>(?<=\b(?:{CHANGING})\w*\b[^.;!?\n]{{0,40}}?)\bfrom(?=\s+[^.;!?\n]{{1,40}}?\bto\b)"
+    rf"|(?P<changed>(?=from)(?<=\b(?:{CHANGING})\w*\b[^.;!?\n]{{0,40}}?)\bfrom(?=\s+[^.;!?\n]{{1,40}}?\bto\b)"
     rf"|从(?=[^,，。;；\n]{{1,20}}?(?:改|换|调|推迟|提前|挪|移|降|升|提高|增加|减少|延)[到成为至]))"
-    rf"|(?P<between>(?<=\b(?:{CHOOSING})\b[^.,;!?\n]{{1,60}}?)\bover(?=\s))"
-    rf"|(?P<free>(?<=\w)(?:-free|[- ]allerg(?:y|ies)|[- ]intoleran(?:t|ce))\b(?!\s+to\b))"
-    rf"|(?P<backward>\b(?:{BACKWARD_EN})|(?<!\b(?:we|i|they|he|she|you|and|have|has|had)\s)\b{NEGATED_ADJECTIVE}"
+    rf"|(?P<between>(?=over)(?<=\b(?:{CHOOSING})\b[^.,;!?\n]{{1,60}}?)\bover(?=\s))"
+    rf"|(?P<free>(?=[- ])(?<=\w)(?:-free|[- ]allerg(?:y|ies)|[- ]intoleran(?:t|ce))\b(?!\s+to\b))"
+    rf"|(?P<backward>\b(?:{BACKWARD_EN})|(?=[bcdefprsv])(?<!\b(?:we|i|they|he|she|you|and|have|has|had)\s)\b{NEGATED_ADJECTIVE}"
     rf"|(?:{BACKWARD_ZH}){TAIL_ZH})"
     rf"|(?P<excluding>\b(?:{EXCLUDING_EN})\b|(?:{FORWARD_ZH}))"
     rf"|(?P<denying>\b(?:{DENYING_EN})\b|(?:{DENY_ZH}))",
@@ -224,13 +224,19 @@ BLANKED = "\0"
 @remembered(REMEMBERED)
 def negations(text: str) -> tuple[Negation, ...]:
     """The negations of a text, in order. Offsets are the text's own. Linear time."""
-    if not HINT.search(text) and HINT_WORDS.isdisjoint(word[:4] for word in HINT_WORD.findall(text.lower())):
+    if not may_negate(text):
         return ()
     masked = HARMLESS.sub(lambda found: BLANKED * len(found[0]), text)
     cues = list(CUES.finditer(masked))
     if not cues:
         return ()
     return tuple(_negations(masked, cues, [Edge(found) for found in EDGE.finditer(masked)]))
+
+
+@remembered(REMEMBERED)
+def may_negate(text: str) -> bool:
+    """Whether it is worth looking for negations. What has none has none in its parts either."""
+    return HINT.search(text) is not None or not HINT_WORDS.isdisjoint(word[:4] for word in HINT_WORD.findall(text.lower()))
 
 
 class Edge:

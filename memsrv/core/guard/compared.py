@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import regex
 
@@ -86,23 +87,35 @@ class Piece:
 
 
 class Subject:
-    """A line as it is compared: its terms in the sources' forms, its values, its sentences and what these claim."""
+    """A line as it is compared: its terms in the sources' forms, its values, its sentences and what these claim. What only some
+    lines are asked for is worked out when it is."""
 
     def __init__(self, line: Line, evidence: Evidence) -> None:
         self.line = line
         self.evidence = evidence
         self.quoted = evidence.quoted(line.text)
         self.numbers, self.dates, self.names = numbers(line.text), dates(line.text), names(line.text)
-        self.people = frozenset(name for name in self.names if " " not in name)
         self.statements = [self.read(text) for text in sentences(line.text)]
         self.claims = [self.claim(statement) for statement in self.statements]
         self.affirmed: frozenset[str] = frozenset().union(*(one.affirmed for one in self.claims))
         self.negated: frozenset[str] = frozenset().union(*(one.negated for one in self.claims))
         self.terms: frozenset[str] = frozenset().union(*(one.terms for one in self.statements))
         self.plain = self._plain(self.terms, self.names)
-        self.telling = self._telling(line.text)
-        self.clauses = [self._telling(clause) for clause in CLAUSE.split(line.text) if clause.strip()]
-        self.pieces = [piece for statement in self.statements for piece in self._pieces(statement)]
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """The words that need support."""
+        return self._telling(self.line.text)
+
+    @cached_property
+    def clauses(self) -> list[frozenset[str]]:
+        """The same, clause by clause."""
+        return [self._telling(clause) for clause in CLAUSE.split(self.line.text) if clause.strip()]
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """The clauses and what they give values to."""
+        return [piece for statement in self.statements for piece in self._pieces(statement)]
 
     def _pieces(self, statement: Statement) -> Iterator[Piece]:
         """The clauses of a sentence; one of values alone speaks of what the sentence does."""

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import cached_property
+from functools import cache, cached_property
 
 import regex
 
@@ -18,6 +18,7 @@ from memsrv.core.claims.claims import FRAMING, Terms, conditional, dates, hedged
 from memsrv.core.claims.days import spellings
 from memsrv.core.claims.figures import stated, without_numbers
 from memsrv.core.claims.identifiers import folded
+from memsrv.core.claims.negation import may_negate
 from memsrv.core.summary.summary import Heading, Task
 from memsrv.model import Span
 
@@ -164,7 +165,9 @@ class Evidence:
 
     def __init__(self, sources: Sequence[Said], terms: Terms) -> None:
         self.sources = sources
-        self.read_terms = terms
+        self.terms, self.read_terms = terms, cache(terms)
+        self.content = cache(self.content_of)
+        self.polar = cache(self.polar_of)
         self.statements: list[Statement] = []
         self.passages: list[Passage] = []
         for number, source in enumerate(sources):
@@ -173,6 +176,7 @@ class Evidence:
         for index, statement in enumerate(self.statements):
             for term in statement.terms:
                 self.by_term[term].append(index)
+        self.term_weight, self.form = cache(self.weight_of), cache(self.form_of)
         self.by_head: dict[str, list[str]] = defaultdict(list)
         for term in self.by_term:
             self.by_head[term[:ALIKE]].append(term)
@@ -191,7 +195,7 @@ class Evidence:
         """Some sentences of a source, with who says them."""
         text = " ".join(parts)
         days = meant(text, source.sent_at) if source.sent_at else dates(text)
-        return Passage(number, frozenset(self.read_terms(f"{source.speaker} {text}")), numbers(text) | days)
+        return Passage(number, frozenset(self.terms(f"{source.speaker} {text}")), numbers(text) | days)
 
     def statement(self, text: str, number: int = -1, source: Said | None = None) -> Statement:
         """A sentence, read."""
@@ -208,7 +212,7 @@ class Evidence:
             number, text, read.affirmed, read.negated, read.excluded, doubted, asks, numbers(text), days, names(text) | speaker
         )
 
-    def polar(self, text: str) -> "Polar":
+    def polar_of(self, text: str) -> "Polar":
         """The terms that a sentence affirms, negates, and rules out; one that it does both with is affirmed.
 
         A clause that negates nothing but "it" or "one" negates the clause before: "Bob wants a band, but I don't want one".
@@ -220,18 +224,20 @@ class Evidence:
                 negated, excluded, affirmed = negated | affirmed, [*excluded, frozenset(affirmed)], set()
             affirmed, negated, excluded = affirmed | here.affirmed, negated | here.negated, [*excluded, *here.excluded]
             for topic in self.topics_denied(clause):
-                affirmed, negated, excluded = affirmed - topic, negated | topic, [*excluded, frozenset(topic)]
+                affirmed, negated, excluded = affirmed - topic, negated | topic, [*excluded, topic]
         out = (scope - affirmed for scope in excluded)
         return Polar(frozenset(affirmed), frozenset(negated - affirmed), tuple(scope for scope in out if scope))
 
-    def topics_denied(self, clause: str) -> Iterator[set[str]]:
+    def topics_denied(self, clause: str) -> Iterator[frozenset[str]]:
         """What stands before a comma and is negated after it by a cue alone (Jenkins太老了，不用): what was proposed, if
         something was, else the piece right before."""
-        pieces = COMMA.split(clause)
+        pieces = COMMA.split(clause) if may_negate(clause) else ()
         for at, piece in enumerate(pieces[1:], 1):
+            if not len(negations(piece)) % 2:
+                continue
             before, said = pieces[at - 1 :: -1], self.said_in(piece)
             proposed = next((one for one in before if PROPOSED.search(one)), None)
-            bare = len(negations(piece)) % 2 and (not said or (proposed and size(said) < 1))
+            bare = not said or (proposed and size(said) < 1)
             if bare and not conditional(piece) and not POINTING.search(piece):
                 yield self.content(proposed or before[0])
 
@@ -243,6 +249,8 @@ class Evidence:
         """Whether a text negates something that it only points to ("that's not happening", "leave them out")."""
         if LEFT_OUT.search(text):
             return True
+        if not may_negate(text):
+            return False
         pieces = (text[one.span.start : one.span.end] for one in stretches(text) if one.negated)
         return any(POINTING.search(piece) and not self.content(piece) for piece in pieces)
 
@@ -256,11 +264,11 @@ class Evidence:
         out = (frozenset(term for span in scope for term in self.content(clause[span.start : span.end])) for scope in scopes)
         return Polar(frozenset(affirmed), frozenset(negated), tuple(scope & negated for scope in out))
 
-    def content(self, text: str) -> set[str]:
+    def content_of(self, text: str) -> frozenset[str]:
         """Content terms of a piece of text, numbers and days among them, without light words."""
         if not text.strip():
-            return set()
-        found = {term for term in self.read_terms(without_numbers(text)) if term not in LIGHT and not term.isdecimal()}
+            return frozenset()
+        found = frozenset(term for term in self.read_terms(without_numbers(text)) if term not in LIGHT and not term.isdecimal())
         return found | {f"={value}" for value in numbers(text) | dates(text)}
 
     def doubted(self, text: str) -> frozenset[str]:
@@ -311,6 +319,11 @@ class Evidence:
         return "\n".join(folded(f"{one.speaker}: {one.text}") for one in self.sources)
 
     @cached_property
+    def folded(self) -> list[str]:
+        """The statements, folded for looking up quotes."""
+        return [folded(one.text) for one in self.statements]
+
+    @cached_property
     def users(self) -> str:
         """What users said and what was pinned or summarised of it, folded."""
         return "\n".join(folded(one.text) for one in self.sources if one.role in ("user", ""))
@@ -336,7 +349,7 @@ class Evidence:
         if len(quote) < SHORTEST_QUOTE:
             return -1
         for index in range(len(self.statements) - 1, -1, -1):
-            found = folded(self.statements[index].text)
+            found = self.folded[index]
             at = found.find(quote)
             if at >= 0 and CLAUSE_BEGINS.match(found, at) and CLAUSE_ENDS.match(found, at + len(quote)):
                 return -1 if self.statements[index].asks else index
@@ -344,14 +357,17 @@ class Evidence:
 
     def weight(self, terms: Iterable[str]) -> float:
         """How much these terms tell: the rarer, the more; a single Han character little, for it stands in many words."""
+        return sum(map(self.term_weight, terms))
+
+    def weight_of(self, term: str) -> float:
         total = len(self.statements) + 1
-        return sum(math.log(1 + total / (1 + len(self.by_term.get(term, ())))) * size((term,)) for term in terms)
+        return math.log(1 + total / (1 + len(self.by_term.get(term, ())))) * size((term,))
 
     def known(self, terms: Iterable[str]) -> frozenset[str]:
         """Terms as the sources have them: other forms of a word (allergy, allergic) become the source's."""
         return frozenset(self.form(term) for term in terms)
 
-    def form(self, term: str) -> str:
+    def form_of(self, term: str) -> str:
         if term in self.by_term or len(term) < ALIKE or not term.isascii():
             return term
         others = (other for other in self.by_head.get(term[:ALIKE], ()) if alike(term, other))
@@ -365,7 +381,7 @@ class Evidence:
             return []
         found: Counter[int] = Counter()
         for term in known:
-            weight = self.weight((term,))
+            weight = self.term_weight(term)
             for index in self.by_term[term]:
                 found[index] += weight  # type: ignore[assignment]
         best = max(found.values(), default=0)

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 
@@ -99,13 +100,23 @@ class Judge:
         self.task = task
         self.evidence = Evidence(sources_of(task), terms)
         self.told = [text for name in INSTRUCTIONS if isinstance(text := task.options.get(name), str)]
+        self._subjects: dict[str, Subject] = {}
+
+    def subject(self, line: Line) -> Subject:
+        """The line, read; one with words that were read before only takes its own place and time."""
+        known = self._subjects.get(line.text)
+        if known is None:
+            known = self._subjects[line.text] = Subject(line, self.evidence)
+        found = copy(known)
+        found.line = line
+        return found
 
     def fault(self, line: Line) -> Fault | None:
         """The first fault of a line, and what it hangs on. What is cheap to see comes first."""
         shape = self.misshapen(line)
         if shape:
             return shape
-        subject = Subject(line, self.evidence)
+        subject = self.subject(line)
         asked = [self.reversed, self.unsure, self.outdated]
         if subject.quoted < 0:
             asked = [self.strange_value, self.unsupported, *asked]

@@ -36,8 +36,8 @@ class Keeper:
 
     def kept(self, lines: Sequence[Line], must_keep: Sequence[Line]) -> Kept:
         """What of the must-keep lines is missing, and which lines hold the others."""
-        there = [Subject(line, self.evidence) for line in lines]
-        needed = [Subject(line, self.evidence) for line in self.needed(must_keep)]
+        there = [self.judge.subject(line) for line in lines]
+        needed = [self.judge.subject(line) for line in self.needed(must_keep)]
         added, wanted = list[Line](), set[str]()
         for subject in needed:
             held = next((one for one in there if self.covers(one, subject)), None)
@@ -53,7 +53,7 @@ class Keeper:
         """The line with the position and time of its best source, if it has none."""
         if line.position and line.sent_at:
             return line
-        _, best = self.evidence.support(Subject(line, self.evidence).telling)
+        _, best = self.evidence.support(self.judge.subject(line).telling)
         if best < 0:
             return line
         source = self.evidence.sources[best]

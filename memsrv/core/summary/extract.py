@@ -138,10 +138,12 @@ def newest_state(entries: Sequence[Entry]) -> list[Entry]:
 def weighed(entries: Sequence[Entry], task: Task, count: Count, learned: Learned) -> list[Candidate]:
     """Each entry with its length and what it is worth for it."""
     tokens = [count(entry.line.text) for entry in entries]
-    chances, stale = learned.weigh(entries, task.said, tokens)
+    fresh = [(entry, size) for entry, size in zip(entries, tokens, strict=True) if not entry.old]
+    chances, stale = learned.weigh([entry for entry, _ in fresh], task.said, [size for _, size in fresh])
+    likely = {id(entry): (float(chance), float(gone)) for (entry, _), chance, gone in zip(fresh, chances, stale, strict=True)}
     return [
-        Candidate(entry, size, old_chance(entry) if entry.old else float(chance), 0.0 if entry.old else float(gone))
-        for entry, size, chance, gone in zip(entries, tokens, chances, stale, strict=True)
+        Candidate(entry, size, *((old_chance(entry), 0.0) if entry.old else likely[id(entry)]))
+        for entry, size in zip(entries, tokens, strict=True)
     ]
 
 

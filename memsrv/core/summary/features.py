@@ -5,9 +5,10 @@
 (3) Time is linear in the talk but for the comparison of sentences, which looks at the `NEAREST` messages of each.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from math import log, log1p
 
 import numpy as np
@@ -45,8 +46,8 @@ MARKS = (
 NAME = regex.compile(r"(?<=\s)\p{Lu}\p{L}+|[《「“\"]")
 ALIKE = 0.3
 """A sentence that has so much of an entry may be its echo: its cues tell about the entry."""
-ECHO = 7
-"""Numbers of an echo beside its cues."""
+UNHEARD = np.zeros(7, np.float32)
+"""The numbers of no echo, beside its cues."""
 FAR = 20
 """Messages to a later sentence that are told apart."""
 NEAREST = 60
@@ -55,12 +56,19 @@ NOTHING: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=20_000)
-def cues(said: str) -> tuple[bool, ...]:
-    """Which of the cues a folded sentence shows, and whether it excludes, denies, asks."""
-    return (*(cue.search(said) is not None for cue in CUES), excludes(said), negated(said), asks(said))
+def cues(said: str) -> np.ndarray:
+    """Which of the cues a folded sentence shows, and whether it excludes, denies, asks. Float32, not to be written to."""
+    shown = [*(cue.search(said) is not None for cue in CUES), excludes(said), negated(said), asks(said)]
+    return constant(np.array(shown, np.float32))
 
 
-SILENT = (False,) * (len(CUES) + 3)
+def constant(array: np.ndarray) -> np.ndarray:
+    """The array, which cannot be written to from now on."""
+    array.flags.writeable = False
+    return array
+
+
+SILENT = constant(np.zeros(len(CUES) + 3, np.float32))
 
 
 class Message:
@@ -72,9 +80,14 @@ class Message:
         self.keys = [keys(sentence) for sentence in self.said]
         self.all = NOTHING.union(*self.keys)
 
-    def cues(self, at: int) -> tuple[bool, ...]:
+    def cues(self, at: int) -> np.ndarray:
         """Of the sentence there; none where there is no such sentence."""
         return cues(self.said[at]) if -len(self.said) <= at < len(self.said) else SILENT
+
+    @cached_property
+    def any_cues(self) -> np.ndarray:
+        """Of any sentence."""
+        return np.maximum.reduce([cues(said) for said in self.said]) if self.said else SILENT
 
     def place(self, entry: Entry) -> int:
         """The sentence from which an entry comes: the one with which it shares most."""
@@ -86,50 +99,92 @@ EMPTY = Message(0, "user", "")
 
 
 class Talk:
-    """The messages that are summarised, and how often each key is spoken of."""
+    """The messages that are summarised, and where and how often each key is spoken of."""
 
     def __init__(self, said: Iterable[Source]):
         spoken = (source for source in said if source.role in ("user", "assistant"))
         self.messages = [Message(source.position, source.role, source.text) for source in spoken]
         self.at = {message.position: index for index, message in enumerate(self.messages)}
         self.spoken: Counter[str] = Counter()
-        for message in self.messages:
+        self.places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for index, message in enumerate(self.messages):
             self.spoken.update(message.all)
+            for place, own in enumerate(message.keys):
+                for key in own:
+                    self.places[key].append((index, place))
 
     def message(self, index: int) -> Message:
         """The message of this place, an empty one outside of the talk."""
         return self.messages[index] if 0 <= index < len(self.messages) else EMPTY
 
+    def near(self, key: str, at: int) -> list[tuple[int, int]]:
+        """The messages around one of them, and the sentences there, that speak of a key; in order."""
+        places = self.places.get(key, [])
+        return places[bisect_left(places, (at - NEAREST,)) : bisect_left(places, (at + NEAREST,))]
+
+
+class Shares:
+    """What the messages around an entry have of its keys. `at`: the place of its own message."""
+
+    def __init__(self, entry: Entry, talk: Talk, at: int):
+        self.entry, self.talk, self.at = entry, talk, at
+        self.size = max(1, len(entry.keys))
+        self.told = {value.key for value in entry.values}
+        self.keys: dict[str, list[int]] = {}
+        """The messages that speak of each key."""
+        self.sentences: dict[int, Counter[int]] = defaultdict(Counter)
+        """By message, how many keys each sentence has that has any."""
+        self.messages: Counter[int] = Counter()
+        for key in entry.keys | self.told:
+            near = talk.near(key, at)
+            self.keys[key] = sorted({index for index, _ in near})
+            if key in entry.keys:
+                self.messages.update(self.keys[key])
+                for index, place in near:
+                    self.sentences[index][place] += 1
+
+    def known(self, keys: Iterable[str], begin: int, end: int) -> int:
+        """How many of the keys the messages from one place up to another speak of."""
+        return sum(any(begin <= index < end for index in self.keys[key]) for key in keys)
+
+    def between(self, begin: int, end: int) -> list[int]:
+        """The messages from one place up to another that have any of the keys, in order."""
+        return sorted(index for index in self.sentences if begin <= index < end)
+
+    def best(self, index: int) -> tuple[int, int]:
+        """The most keys that a sentence of a message has, and the first sentence that has so many."""
+        shared: Mapping[int, int] = self.sentences.get(index) or {}
+        return max(((count, -place) for place, count in shared.items()), default=(0, 0))
+
 
 def features(entries: Sequence[Entry], said: Iterable[Source], tokens: Sequence[int]) -> np.ndarray:
     """A row of numbers for each entry, float32. `tokens`: of each entry's line."""
     talk = Talk(said)
-    return np.array([[*row(entry, talk, size)] for entry, size in zip(entries, tokens, strict=True)], np.float32)
+    return np.array([row(entry, talk, size) for entry, size in zip(entries, tokens, strict=True)])
 
 
-def row(entry: Entry, talk: Talk, tokens: int) -> Iterable[float]:
+def row(entry: Entry, talk: Talk, tokens: int) -> np.ndarray:
     """The numbers of one entry."""
     at = talk.at.get(entry.position, len(talk.messages))
     own = talk.message(at)
     place = own.place(entry)
     before, after = talk.message(at - 1), talk.message(at + 1)
-    spoken = cues(entry.said)
-    yield from spoken
-    for context in (before.cues(-1), after.cues(0), talk.message(at + 2).cues(0), own.cues(place + 1)):
-        yield from context
-    yield from own.cues(place - 1) if place else SILENT
-    yield from map(any, zip(*(before.cues(one) for one in range(len(before.said))), strict=True)) if before.said else SILENT
+    shares = Shares(entry, talk, at)
+    shown = [cues(entry.said), before.cues(-1), after.cues(0), talk.message(at + 2).cues(0), own.cues(place + 1)]
+    shown += [own.cues(place - 1) if place else SILENT, before.any_cues]
     kinds = {value.kind.split(":")[0] for value in entry.values}
-    yield from (kind in kinds for kind in KINDS)
-    yield from (mark in entry.marks for mark in MARKS)
-    yield from (heading is entry.heading for heading in Heading)
-    yield NAME.search(entry.text) is not None
-    yield bool(entry.replaced)
-    yield entry.repeats
-    yield from shape(entry, talk, own, at, place, tokens)
-    yield from relations(entry, talk, at)
-    yield from later_changes(entry, talk, at)
-    yield from echoes(entry, talk, at)
+    numbers = [
+        *(kind in kinds for kind in KINDS),
+        *(mark in entry.marks for mark in MARKS),
+        *(heading is entry.heading for heading in Heading),
+        NAME.search(entry.text) is not None,
+        bool(entry.replaced),
+        entry.repeats,
+        *shape(entry, talk, own, at, place, tokens),
+        *relations(shares),
+        *later_changes(shares),
+    ]
+    return np.concatenate([*shown, np.array(numbers, np.float32), *echoes(shares)])
 
 
 def shape(entry: Entry, talk: Talk, own: Message, at: int, place: int, tokens: int) -> Iterable[float]:
@@ -140,82 +195,74 @@ def shape(entry: Entry, talk: Talk, own: Message, at: int, place: int, tokens: i
     yield from (place, place == 0, place == len(own.said) - 1, len(own.said), own.role == "user")
 
 
-def relations(entry: Entry, talk: Talk, at: int) -> Iterable[float]:
+def relations(shares: Shares) -> Iterable[float]:
     """How much of it is said in the messages around, and how often the talk comes back to it."""
-    own = entry.keys
-    size = max(1, len(own))
-    before, after = talk.message(at - 1), talk.message(at + 1)
-    later, earlier = talk.messages[at + 2 : at + NEAREST], talk.messages[max(0, at - NEAREST) : max(0, at - 1)]
-    told = {value.key for value in entry.values}
-    for group in ([after], [before], later, earlier):
-        everything = NOTHING.union(*(message.all for message in group))
-        yield max((len(own & said) / size for message in group for said in message.keys), default=0)
-        yield len(own & everything) / size
-        yield len(told & everything)
-    yield sum(len(own & message.all) / size >= 0.5 for message in later)
-    yield sum(len(own & message.all) / size >= 0.5 for message in earlier)
+    own, size, at, talk = shares.entry.keys, shares.size, shares.at, shares.talk
+    after, before, later, earlier = (at + 1, at + 2), (at - 1, at), (at + 2, at + NEAREST), (at - NEAREST, at - 1)
+    for group in (after, before, later, earlier):
+        yield max((shares.best(index)[0] for index in shares.between(*group)), default=0) / size
+        yield shares.known(own, *group) / size
+        yield shares.known(shares.told, *group)
+    for begin, end in (later, earlier):
+        yield sum(begin <= index < end and count / size >= 0.5 for index, count in shares.messages.items())
     yield sum(log(talk.spoken[key]) for key in own if talk.spoken[key]) / size
     yield sum(talk.spoken[key] > 1 for key in own) / size
 
 
-def later_changes(entry: Entry, talk: Talk, at: int) -> Iterable[float]:
+def later_changes(shares: Shares) -> Iterable[float]:
     """What later sentences about the same do to it: how much of it they share who correct, cancel, go back, deny, revalue."""
-    own = entry.keys
-    size = max(1, len(own))
+    entry = shares.entry
     kinds = {value.kind for value in entry.values}
-    told = {value.key for value in entry.values}
     denied = negated(entry.said)
     most = [0.0] * (len(CHANGES) + 3)
-    for message in talk.messages[at + 1 : at + NEAREST]:
-        for said, spoken in zip(message.said, message.keys, strict=True):
-            share = len(own & spoken) / size
-            if not share:
-                continue
-            shown = cues(said)
-            found = [shown[at] for at in CHANGES]
-            other = {value.key for value in values(said) if value.kind in kinds}
-            found += [shown[DENIES] != denied, bool(other) and not other & told, bool(other & told)]
-            most = [max(one, share * hit) for one, hit in zip(most, found, strict=True)]
+    for index in shares.between(shares.at + 1, shares.at + NEAREST):
+        message = shares.talk.messages[index]
+        for place, count in shares.sentences[index].items():
+            shown = cues(message.said[place])
+            found = [bool(shown[at]) for at in CHANGES]
+            other = {value.key for value in values(message.said[place]) if value.kind in kinds}
+            found += [bool(shown[DENIES]) != denied, bool(other) and not other & shares.told, bool(other & shares.told)]
+            most = [max(one, count / shares.size * hit) for one, hit in zip(most, found, strict=True)]
     yield from most
 
 
-def echoes(entry: Entry, talk: Talk, at: int) -> Iterable[float]:
+def echoes(shares: Shares) -> Iterable[np.ndarray]:
     """What is said of it in the next message, in the one before, and in the last of those that say most of it later."""
-    own = entry.keys
-    later, most = EMPTY, 0
-    for message in talk.messages[at + 2 : at + NEAREST]:
-        share = max((len(own & said) for said in message.keys), default=0)
-        if share and share >= most:
-            later, most = message, share
-    for message in (talk.message(at + 1), talk.message(at - 1), later):
-        yield from echo(entry, message)
-    yield from (most > 0 and later.role == "user", min(FAR, later.position - entry.position) if most else 0)
+    later, most = -1, 0
+    for index in shares.between(shares.at + 2, shares.at + NEAREST):
+        count, _ = shares.best(index)
+        if count >= most:
+            later, most = index, count
+    for index in (shares.at + 1, shares.at - 1, later):
+        yield from echo(shares, index)
+    message = shares.talk.message(later)
+    away = min(FAR, message.position - shares.entry.position) if most else 0
+    yield np.array([most > 0 and message.role == "user", away], np.float32)
 
 
-def echo(entry: Entry, message: Message) -> Iterable[float]:
-    """The cues of the sentence of a message that shares most with an entry, how much they share, and whether it denies other
+def echo(shares: Shares, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cues of the sentence of a message that shares most with an entry; how much they share, and whether it denies other
     things or has other values."""
-    own = entry.keys
-    shared = [len(own & said) for said in message.keys]
-    most = max(shared, default=0)
+    most, place = shares.best(index)
     if not most:
-        yield from SILENT
-        yield from [0.0] * ECHO
-        return
-    place = shared.index(most)
-    spoken, theirs, share = cues(message.said[place]), len(message.keys[place]), most / max(1, len(own))
-    yield from spoken if share >= ALIKE else SILENT
-    kinds, told = {value.kind for value in entry.values}, {value.key for value in entry.values}
-    other = any(value.kind in kinds and value.key not in told for value in values(message.said[place]))
-    yield from (
-        share,
-        most / max(1, theirs),
-        theirs - most,
-        len(own) - most,
-        spoken[DENIES] != negated(entry.said),
-        other,
-        place == 0,
-    )
+        return SILENT, UNHEARD
+    entry, message, place = shares.entry, shares.talk.message(index), -place
+    spoken, theirs, share = cues(message.said[place]), len(message.keys[place]), most / shares.size
+    kinds = {value.kind for value in entry.values}
+    other = any(value.kind in kinds and value.key not in shares.told for value in values(message.said[place]))
+    denies_other = bool(spoken[DENIES]) != negated(entry.said)
+    numbers = (share, most / max(1, theirs), theirs - most, len(entry.keys) - most, denies_other, other, place == 0)
+    return spoken if share >= ALIKE else SILENT, np.array(numbers, np.float32)
+
+
+def near_pairs(keys: Sequence[Collection[str]]) -> Iterable[tuple[int, int]]:
+    """The pairs of places that have a key in common, both ways round, and each with itself, if it has any; each once."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, own in enumerate(keys):
+        for key in own:
+            places[key].append(at)
+    for at, own in enumerate(keys):
+        yield from ((at, other) for other in {other for key in own for other in places[key]})
 
 
 def pair_features(entries: Sequence[Entry], spoken: Counter[str]) -> np.ndarray:
@@ -223,9 +270,12 @@ def pair_features(entries: Sequence[Entry], spoken: Counter[str]) -> np.ndarray:
     n = len(entries)
     rare = [{key: 1 / (spoken[key] or 1) ** 0.5 for key in entry.keys} for entry in entries]
     whole = np.array([sum(own.values()) for own in rare]) + 1e-6
-    common = np.array([[sum(own[key] for key in own.keys() & other.keys()) for other in rare] for own in rare]).reshape(n, n)
+    common, shared = np.zeros((n, n)), np.zeros((n, n))
     told = [{value.key for value in entry.values} for entry in entries]
-    shared = np.array([[len(own & other) / max(1, len(own)) for other in told] for own in told]).reshape(n, n)
+    for at, other in near_pairs([own.keys() for own in rare]):
+        common[at, other] = sum(rare[at][key] for key in rare[at].keys() & rare[other].keys())
+    for at, other in near_pairs(told):
+        shared[at, other] = len(told[at] & told[other]) / len(told[at])
     has = np.array([[float(bool(own))] for own in told]) * np.ones((n, n))
     no = np.array([negated(entry.said) for entry in entries])
     away = np.array([entry.position for entry in entries])

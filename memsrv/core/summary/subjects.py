@@ -5,6 +5,7 @@
 (2) A value has a kind; only values of one kind can take each other's place.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,7 +52,8 @@ MONTH = (
 )
 NUMBER = r"\d+(?:[.,]\d+)*"
 VALUES = regex.compile(
-    rf"""(?P<weekday>(?<!\p{{L}})(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?!\p{{L}})|(?<!\p{{L}})(?:mon|tue|wed|thu|
+    rf"""(?=\s*[\d{HAN_DIGIT}]|[$€£¥周星礼下这本上个早中晚凌百]|(?<!\p{{Latin}})\p{{Latin}}|usd|eur|gbp|rmb|cny)(?:
+    (?P<weekday>(?<!\p{{L}})(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?!\p{{L}})|(?<!\p{{L}})(?:mon|tue|wed|thu|
     fri|sat|sun)(?!\p{{L}})|(?:下下?|这|本|上)?(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])
     |(?P<clock>(?<![\d.]){{0}}\d{{{{1,2}}}}(?::\d\d)?\s*(?:am|pm|a\.m\.|p\.m\.|o'clock)(?!\p{{L}})|
     (?<!\d)\d{{{{1,2}}}}:\d\d(?!\d)|(?:早上|上午|中午|下午|晚上|凌晨)?\s*(?:\d{{{{1,2}}}}|
@@ -72,12 +74,17 @@ VALUES = regex.compile(
     instead|please|now)(?!\p{{L}}))\p{{Latin}}+|\s?(?:小时|分钟|公斤|公里|千克|毫升|毫克|厘米|平米|平方|星期|礼拜|
     年级|块钱|个月|\p{{Han}}))|(?P<amount>[{HAN_DIGIT}]+)(?P<unit>小时|分钟|公斤|公里|星期|个月|[{UNIT_HAN}]))
     |(?P<number>(?<![\p{{Latin}}_])\d+(?:[.,:/-]\d+)*)
-    |(?P<code>(?<![\p{{Latin}}])\p{{Latin}}+[-_]?\d[\p{{Latin}}\d._-]*)
+    |(?P<code>(?<![\p{{Latin}}])\p{{Latin}}+[-_]?\d[\p{{Latin}}\d._-]*))
     """.replace("{0}", "")
     .replace("{{", "{")
     .replace("}}", "}"),
     regex.VERBOSE,
 )
+HINT = re.compile(
+    rf"[\d{HAN_DIGIT}周星礼]|(?<![a-z])(?:mon|tue|wed|thu|fri|sat|sun|noon|midn|jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
+    r"|nov|dec|one|two|thr|four|fiv|six|sev|eigh|nin|ten|elev|twel|fift|twen|thir|fort|sixt|hundr|once|twice)"
+)
+"""A beginning of every value: most sentences have none, and looking is dear."""
 DAY_OF_MONTH = regex.compile(
     rf"(?:{MONTH})\.?\s+(\d{{1,2}})(?!\d)|(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{MONTH})|"
     rf"^(\d{{1,2}})(?:st|nd|rd|th)$|(\d{{1,2}})\s*[日号]"
@@ -128,7 +135,7 @@ def values(text: str) -> tuple[Value, ...]:
 
 
 def _values(text: str) -> Iterator[Value]:
-    for found in VALUES.finditer(text):
+    for found in VALUES.finditer(text) if HINT.search(text) else ():
         kind = found.lastgroup or "number"
         kind = next(
             name for name in ("weekday", "clock", "date", "money", "percent", "quantity", "number", "code") if found[name]
