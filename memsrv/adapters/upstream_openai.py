@@ -38,7 +38,7 @@ class OpenAIUpstream:
 
     async def ask(self, body: Mapping[str, Any]) -> "HttpReply":
         """The answer of `/chat/completions`, as soon as its headers are there. Raises UpstreamDown."""
-        content = json.dumps(mended(body), ensure_ascii=False, separators=(",", ":")).encode()
+        content = encoded(body)
         headers = {"Content-Type": "application/json"}
         try:
             request = self._client.build_request("POST", f"{self._url}/chat/completions", content=content, headers=headers)
@@ -93,3 +93,15 @@ class HttpReply:
 
     async def close(self) -> None:
         await self._answer.aclose()
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """A body as JSON in UTF-8, lone surrogates mended."""
+    try:
+        return written(body).encode()
+    except UnicodeEncodeError:
+        return written(mended(body)).encode()
+
+
+def written(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=dict)
