@@ -19,8 +19,8 @@
     ├── DiskFull 507 disk_full              ├── UpstreamDown 502 upstream_down
     │                                       └── Internal 500 internal_error
 
-    Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SettingsError, DataDirLocked, KeyNotFound (the
-    command line).
+    Not over HTTP: EmbedderDown, IndexDown (a prompt degrades instead), SessionMoved (it is read again), SettingsError,
+    DataDirLocked, KeyNotFound (the command line).
 
 A message may quote what the client sent; a hint never does. Neither ever holds a traceback, a path or SQL.
 """
@@ -201,6 +201,13 @@ class MessageConflict(MemsrvError):
 
     code, status = "message_conflict", 409
     hint = "Send the same content again, give the message an id of its own, or edit the old one with PATCH."
+
+
+class SessionMoved(MemsrvError):
+    """What was to be stored only while the session is as it was came too late."""
+
+    code, status = "session_moved", 409
+    hint = "Read the session again."
 
 
 class IdempotencyConflict(MemsrvError):

@@ -16,6 +16,7 @@ NOT_OVER_HTTP = (
     errors.KeyNotFound,
     errors.EmbedderDown,
     errors.IndexDown,
+    errors.SessionMoved,
 )
 
 

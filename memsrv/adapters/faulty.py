@@ -25,6 +25,7 @@ from memsrv.model import (
     NewMessage,
     PendingChunk,
     Scope,
+    Session,
     SessionKey,
     Stretch,
 )
@@ -199,9 +200,17 @@ class FaultyTranscript:
         self._faults = faults
 
     async def append(
-        self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
+        self,
+        key: SessionKey,
+        messages: Sequence[NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        request_digest: str = "",
+        onto: Session | None = None,
     ) -> Appended:
-        appended = await self._inner.append(key, messages, idempotency_key=idempotency_key, request_digest=request_digest)
+        appended = await self._inner.append(
+            key, messages, idempotency_key=idempotency_key, request_digest=request_digest, onto=onto
+        )
         await self._faults.strike("after_transcript_commit", MemsrvError)
         return appended
 

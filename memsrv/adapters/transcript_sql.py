@@ -11,7 +11,7 @@
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
@@ -56,8 +56,8 @@ from memsrv.adapters.transcript_rows import (
 )
 from memsrv.core.remembering import Latest
 from memsrv.core.summary.taskstate import task_state_of
-from memsrv.core.text.content import text_of, without_nul
-from memsrv.errors import IdempotencyConflict, MessageConflict
+from memsrv.core.text.content import without_nul
+from memsrv.errors import IdempotencyConflict, MessageConflict, SessionMoved
 from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessage, Scope, Session, SessionKey, Stored, Stretch
 
 
@@ -69,13 +69,21 @@ class SqlTranscript:
         self._held: Latest[int, Ends] = Latest(HELD_SESSIONS)
 
     async def append(
-        self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
+        self,
+        key: SessionKey,
+        messages: Sequence[NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        request_digest: str = "",
+        onto: Session | None = None,
     ) -> Appended:
-        """Store all messages or none. Raises MessageConflict and IdempotencyConflict."""
+        """Store all messages or none. Raises MessageConflict, IdempotencyConflict and SessionMoved."""
         arrived_at = now_micros()
 
         def run(connection: Connection) -> Appended:
             session = session_row(connection, key, made_at=arrived_at)
+            if onto is not None and (session.number, session.last_position, session.rewrites) != moment_of(onto):
+                raise SessionMoved("The session went on meanwhile.")
             if (known := answered(connection, session.number, idempotency_key, request_digest)) is not None:
                 return Appended(session_of(session), known)
             stored, session = store(connection, session, messages, arrived_at)
@@ -92,7 +100,7 @@ class SqlTranscript:
             return session, read_ends(connection, session, self._held.get(session.number), most=most, opening=0)
 
         session, ends = await self._database.read(run)
-        if sum(len(text_of(message.payload)) for message in ends.newest) <= HELD_CHARS:
+        if sum(size_chars(message.payload) for message in ends.newest) <= HELD_CHARS:
             self._held[session.number] = ends
         else:
             self._held.pop(session.number, None)
@@ -195,7 +203,21 @@ class SqlTranscript:
         return await self._database.read(lambda connection: [chunk_of(row) for row in connection.execute(query)])
 
 
+def size_chars(value: object) -> int:
+    """Characters of all texts in a payload, the bytes of pictures included."""
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return sum(len(one) if isinstance(one, str) else size_chars(one) for one in inner)
+
+
 # --- appending ------------------------------------------------------------------------------------------------------
+
+
+def moment_of(session: Session) -> tuple[int, int, int]:
+    """What changes whenever something is added to a session, or is edited or deleted in it."""
+    return session.number, session.last_position, session.rewrites
+
 
 # Asked with every write, so they are put together only once.
 TAKEN = select(messages.c.id, messages.c.position, messages.c.digest, messages.c.chunk_count).where(

@@ -10,9 +10,16 @@ class Transcript(Protocol):
     """The truth: every message, verbatim, in order. Durable when a call returns."""
 
     async def append(
-        self, key: SessionKey, messages: Sequence[NewMessage], *, idempotency_key: str | None = None, request_digest: str = ""
+        self,
+        key: SessionKey,
+        messages: Sequence[NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        request_digest: str = "",
+        onto: Session | None = None,
     ) -> Appended:
-        """Store all messages or none; the session comes into being if it is new.
+        """Store all messages or none; the session comes into being if it is new. With `onto` only if it is still that session,
+        and nothing was added, edited or deleted in it since it was read; else SessionMoved.
 
         Positions are gap-free in order of arrival, also under concurrent writers. A message without an id is given
         one. A known id with the same digest answers `created=False`; with another digest MessageConflict. A known

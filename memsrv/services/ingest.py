@@ -50,12 +50,20 @@ class Ingest:
         self._pressure = pressure
 
     async def append(
-        self, key: SessionKey, drafts: Sequence[Draft], *, idempotency_key: str | None = None, request_digest: str = ""
+        self,
+        key: SessionKey,
+        drafts: Sequence[Draft],
+        *,
+        idempotency_key: str | None = None,
+        request_digest: str = "",
+        onto: Session | None = None,
     ) -> Appended:
-        """Store the messages in order, all or none; see `Transcript.append` for ids and conflicts. Raises Busy."""
+        """Store the messages in order, all or none; see `Transcript.append` for ids, conflicts and `onto`. Raises Busy."""
         async with self._turn(key):
             new = await off_loop(lambda: [prepare(draft, self._analyzer) for draft in drafts], small=is_small(drafts))
-            appended = await self._transcript.append(key, new, idempotency_key=idempotency_key, request_digest=request_digest)
+            appended = await self._transcript.append(
+                key, new, idempotency_key=idempotency_key, request_digest=request_digest, onto=onto
+            )
         self._indexer.notify()
         self._compaction.notify(appended.session, new)
         return appended

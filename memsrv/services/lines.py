@@ -29,7 +29,7 @@ from memsrv.core.relay.resent import (
     note_of,
     root_name,
 )
-from memsrv.errors import MessageConflict, MessageNotFound, SessionNotFound
+from memsrv.errors import MessageConflict, MessageNotFound, SessionMoved, SessionNotFound
 from memsrv.model import Appended, Draft, Message, Payload, Session, SessionKey
 from memsrv.ports import Sessions, Transcript
 from memsrv.services.ingest import Ingest
@@ -103,7 +103,10 @@ class Lines:
 
     async def answer(self, place: Place, payload: Payload, *, cut: str = "") -> None:
         """Store the answer to a request, unless its session was forgotten meanwhile; `cut` says by whom it was, if it was."""
+        draft = draft_of(payload, place.last_id, seed=[place.position, cut], cut=cut)
         async with self._lock(place.telling):
+            if await self._went_on(place, draft):
+                return
             since = await self._since(place)
             there = bool(since) and since[0].id == place.last_id
             if not there and await self._is_forgotten(place):
@@ -111,7 +114,6 @@ class Lines:
             if place.branches:
                 await self._branched(place, payload, cut)
                 return
-            draft = draft_of(payload, place.last_id, seed=[place.position, cut], cut=cut)
             others = [message for message in since if message.role == "assistant" and after(message) == place.last_id]
             left_alone = place.last_id is not None and not there
             if left_alone or (cut and any(not note_of(other).get("cut") for other in others)):
@@ -224,6 +226,17 @@ class Lines:
         if cut:
             drafts[-1] = replace(drafts[-1], metadata=with_note(drafts[-1].metadata, cut=cut))
         await self._ingest.append(key, drafts)
+
+    async def _went_on(self, place: Place, draft: Draft) -> bool:
+        """Store the answer to the newest message of a session in which nothing happened since: it has no other answer, and left
+        nothing behind. Whether it was so."""
+        if place.last_id is None or place.branches or place.left or place.position != place.session.last_position:
+            return False
+        try:
+            await self._ingest.append(place.key, [draft], onto=place.session)
+        except (SessionMoved, MessageConflict):
+            return False
+        return True
 
     async def _since(self, place: Place) -> list[Message]:
         """The message to be answered, if it is still there, and some that came later: none where the request said nothing."""

@@ -4,11 +4,12 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 
 from memsrv.adapters import outsets_sql
 from memsrv.adapters.database import Database
-from memsrv.adapters.transcript_sql import SqlTranscript
+from memsrv.adapters.transcript_sql import SqlTranscript, size_chars
 from tests.adapters.test_outsets_sql import KEY, STEPS, done, new
 
 
@@ -26,6 +27,18 @@ async def test_the_newest_messages_are_those_that_one_who_holds_nothing_reads(st
                 assert await transcript.newest(KEY, most=most) == await SqlTranscript(database).newest(KEY, most=most)
         finally:
             await database.close()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"role": "user", "content": "12345"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "12345", "detail": None}}, 7]},
+        {"role": "user", "content": None, "tool_calls": [{"function": {"arguments": "12345"}}]},
+    ],
+)
+def test_pictures_and_calls_count_in_what_is_held(payload):
+    assert 5 <= size_chars(payload) <= 5 + len("userimage_url")
 
 
 async def test_what_is_held_is_read_no_second_time_and_long_messages_are_not_held(tmp_path):

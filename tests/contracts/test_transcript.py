@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsrv.errors import BadRequest, IdempotencyConflict, MessageConflict, MessageNotFound, SessionNotFound
+from memsrv.errors import BadRequest, IdempotencyConflict, MessageConflict, MessageNotFound, SessionMoved, SessionNotFound
 from memsrv.model import Chunk, Message, NewMessage, Scope, SessionKey
 from tests.fakes_summary import snapshot
 
@@ -97,6 +97,37 @@ async def test_one_refused_writer_takes_nothing_from_those_beside_it(stores, key
     stored = await stores.transcript.messages(session.number, limit=1000)
     assert [one.position for one in stored] == list(range(1, 26))
     assert not any(one.payload["content"] == "lost" for one in stored)
+
+
+async def test_what_goes_onto_a_session_as_it_was_is_stored_if_nothing_happened_in_it(stores, key, message):
+    before = (await stores.transcript.append(key, [message("a", id="a")])).session
+    await stores.sessions.save(key, lambda old: replace(old, owner="ada"), create=False)
+    after = await stores.transcript.append(key, [message("b", id="b")], onto=before)
+    assert [one.position for one in after.messages] == [2]
+    assert after.session == await stores.sessions.find(key)
+
+
+@pytest.mark.parametrize("what", ["append", "edit", "delete", "forget", "begin anew"])
+async def test_what_goes_onto_a_session_as_it_was_is_refused_if_anything_happened_in_it(stores, key, message, what):
+    before = (await stores.transcript.append(key, [message("a", id="a"), message("b", id="b")])).session
+    if what == "append":
+        await stores.transcript.append(key, [message("c")])
+    if what == "edit":
+        await stores.transcript.replace(before.number, "a", lambda old: message("other", id="a"))
+    if what == "delete":
+        await stores.transcript.delete(before.number, "b")
+    if what in ("forget", "begin anew"):
+        await stores.sessions.forget(key)
+    if what == "begin anew":
+        await stores.transcript.append(key, [message("a", id="a"), message("b", id="b")])
+    there = [one.key for one in await stores.sessions.listing(key.tenant, owner=None, after=None, limit=1000)]
+    for _ in range(2):
+        with pytest.raises(SessionMoved):
+            await stores.transcript.append(key, [message("late", id="late")], onto=before)
+    listed = await stores.sessions.listing(key.tenant, owner=None, after=None, limit=1000)
+    assert [one.key for one in listed] == there
+    for session in listed:
+        assert not await stores.transcript.found(session.number, ["late"])
 
 
 async def test_the_same_ids_in_another_session_are_other_messages(stores, key, message):
