@@ -90,10 +90,9 @@ async def list_models(runtime: Services) -> dict[str, Any]:
 async def answered(request: Request, relay: Relay, exchange: Exchange, metrics: Metrics) -> Response:
     """The upstream's answer: as a stream if it is one, else whole."""
     try:
-        reply = await unless_gone(request.receive, relay.ask(exchange))
-        if reply is not None and reply.headers.get("content-type", "").startswith(STREAM):
+        reply, content = await unless_gone(request.receive, taken(relay, exchange)) or (None, None)
+        if reply is not None and content is None:
             return Passing(relay, exchange, reply, metrics)
-        content = await unless_gone(request.receive, whole(reply)) if reply else None
         if content is not None:
             exchange.gathered.whole(content)
         await relay.keep(exchange, cut="client" if content is None else "")
@@ -104,6 +103,13 @@ async def answered(request: Request, relay: Relay, exchange: Exchange, metrics: 
     if reply is None or content is None:
         return Response(status_code=GONE)
     return Response(content, reply.status, headers=headers_of(exchange, reply))
+
+
+async def taken(relay: Relay, exchange: Exchange) -> tuple[Reply, bytes | None]:
+    """What the upstream answers, with all of it unless it is a stream. Raises UpstreamDown."""
+    reply = await relay.ask(exchange)
+    is_stream = reply.headers.get("content-type", "").startswith(STREAM)
+    return reply, None if is_stream else await whole(reply)
 
 
 async def whole(reply: Reply) -> bytes:
