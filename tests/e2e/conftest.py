@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from openai import OpenAI
 
 from tests.adapters.upstream_server import UpstreamServer
 from tests.served import Served
@@ -17,6 +18,27 @@ def upstream() -> Iterator[UpstreamServer]:
     server = UpstreamServer()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def proxy(upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server before that provider, which makes no summaries."""
+    served = Served(
+        tmp_path_factory.mktemp("proxy"),
+        MEMSRV_UPSTREAM_URL=upstream.url,
+        MEMSRV_UPSTREAM_KEY="${SECRET_OF_TEST}",
+        SECRET_OF_TEST="key-for-upstream",
+        MEMSRV_UPSTREAM_MODEL="small",
+        MEMSRV_SUMMARY_ENABLED="false",
+    )
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def client(proxy: Served) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{proxy.address}/v1", api_key="unused", max_retries=0) as client:
+        yield client
 
 
 @pytest.fixture
