@@ -9,6 +9,7 @@ import pytest
 from memsrv.services.compaction import Compaction
 from memsrv.services.lull import Lull
 from tests.house import KEY, House
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ async def test_the_background_comes_after_what_is_to_be_indexed(busy: tuple[Hous
 async def test_what_was_asked_for_does_not_wait_for_what_is_to_be_indexed(busy: tuple[House, Lull]) -> None:
     house, _ = busy
     await house.say(20)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         made, _ = await house.compaction.compact(KEY, keep=4)
     assert made is not None
 
@@ -43,6 +44,6 @@ async def test_a_server_that_ends_waits_for_no_backlog(busy: tuple[House, Lull])
     house, _ = busy
     await house.say(20)
     await asyncio.sleep(0.05)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await house.compaction.close(grace_s=600)
     assert house.listing.tasks == []

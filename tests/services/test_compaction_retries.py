@@ -127,7 +127,7 @@ class Slow(SqlCompactions):
 
     async def standing(self, session_number: int) -> Standing | None:
         standing = await super().standing(session_number)
-        return replace(standing, wait_s=3600.0) if standing and standing.wait_s else standing
+        return replace(standing, wait_s=3600.0) if standing and standing.failures else standing
 
 
 async def test_messages_that_come_while_it_fails_do_not_make_it_knock_more_often(tmp_path: Path) -> None:
