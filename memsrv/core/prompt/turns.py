@@ -167,9 +167,9 @@ def shown_of(message: Message, max_tool_bytes: int) -> Shown:
     return short_shown(Same(message), max_tool_bytes) if is_short(message) else worked_out(message, max_tool_bytes)
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def short_shown(message: Same[Message], max_tool_bytes: int) -> Shown:
-    """The same message stands in one prompt after the other."""
+    """A short result of a tool, which stands in one prompt after the other."""
     return worked_out(message.value, max_tool_bytes)
 
 
