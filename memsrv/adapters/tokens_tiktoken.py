@@ -19,7 +19,7 @@ from threading import Lock
 import regex
 import tiktoken
 
-from memsrv.core.remembering import Latest
+from memsrv.core.remembering import Latest, remembered
 from memsrv.core.text.graphemes import edge_after, edge_before
 from memsrv.errors import SettingsError
 
@@ -58,6 +58,15 @@ def shipped_vocabularies() -> Path:
     return installed if installed.is_dir() else package.parent / "data" / "vocabularies"
 
 
+@remembered(1000)
+def named_encoding(model: str) -> str | None:
+    """The encoding of a model's name, None if tiktoken knows none: it then compares the name with dozens."""
+    try:
+        return tiktoken.encoding_name_for_model(model)
+    except KeyError:
+        return None
+
+
 class TiktokenCounter:
     """Counts with a model's own encoding where tiktoken knows it and its vocabulary is at hand, else with the default."""
 
@@ -84,11 +93,8 @@ class TiktokenCounter:
 
     def encoding_name(self, model: str | None) -> str:
         """The encoding that counts for this model; `openai/gpt-4o` counts as `gpt-4o`."""
-        try:
-            name = tiktoken.encoding_name_for_model(model.rpartition("/")[2]) if model else self._default
-        except KeyError:
-            return self._default
-        return name if name in self._encodings or self._folder(name) else self._default
+        name = named_encoding(model.rpartition("/")[2]) if model else self._default
+        return name if name and (name in self._encodings or self._folder(name)) else self._default
 
     def count(self, text: str, model: str | None) -> int:
         """Tokens of a text, see (1)."""
