@@ -47,9 +47,9 @@ WIDE_OPENERS = regex.compile(
     r"这样)[，,、。.：:！!～~\s]+|(?:对了|另外|然后|还有就是|就是说|话说|那就|那么))+"
 )
 CLOSERS = regex.compile(
-    r"(?:[\s,]*(?:please|pls|then|noted|got\ it|understood|thanks?|thank\ you|thx|right|ok(?:ay)?|lol|haha+|btw|though|or\ so|"
-    r"i\ (?:think|guess)|you\ know|so\ far|cheers|sorry(?:\ in\ advance)?)|[\s,，]*(?:谢谢|记下了?|收到|哈+|好吧)|"
-    r"\s*[:;][-']?[()DPp]|\s*[\p{So}\p{Sk}\ufe0f]+)[\s.!。！~～]*$",
+    r"(?:[\s,]*(?<![\p{Latin}\p{N}_-])(?:please|pls|then|noted|got\ it|understood|thanks?|thank\ you|thx|right|ok(?:ay)?|lol|"
+    r"haha+|btw|though|or\ so|i\ (?:think|guess)|you\ know|so\ far|cheers|sorry(?:\ in\ advance)?)|"
+    r"[\s,，]*(?:谢谢|记下了?|收到|哈+|好吧)|\s*[:;][-']?[()DPp]|\s*[\p{So}\p{Sk}\ufe0f]+)[\s.!。！~～]*$",
     regex.VERBOSE | regex.IGNORECASE,
 )
 PARTICLES = regex.compile(r"(?<=\p{Han}|[a-zA-Z0-9])[吧啊哦呀哈嘛啦呢哟噢咯]+$")

@@ -106,6 +106,13 @@ def test_fillers_and_thanks_are_stripped():
     assert bare("好的，那就住束河吧。") == "住束河"
 
 
+@pytest.mark.parametrize(
+    "text", ["no copyright notice, only alright", "make it bright", "小黎测webhook", "用scrapy-playwright", "I must book"]
+)
+def test_the_end_of_a_word_is_no_filler(text):
+    assert bare(text) == text
+
+
 def test_a_comma_in_a_number_ends_no_clause():
     assert len(clauses("1,200 words, by Friday")) == 2
 
