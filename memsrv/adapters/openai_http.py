@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx
@@ -27,6 +28,11 @@ MAX_ANSWER_BYTES = 64_000_000
 MAX_SAID_CHARS = 2000
 
 Read = TypeVar("Read")
+
+
+def no_cookies() -> CookieJar:
+    """A jar that takes none: a client that all tenants share must not carry what one request was given into the next."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 class EndpointError(Exception):
@@ -81,7 +87,9 @@ class Endpoint:
         transport: httpx.AsyncBaseTransport | None = None,
     ):
         authorization = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(headers=authorization | dict(headers or {}), timeout=timeout_s, transport=transport)
+        self._client = httpx.AsyncClient(
+            headers=authorization | dict(headers or {}), timeout=timeout_s, transport=transport, cookies=no_cookies()
+        )
         self._url, self._name = url.rstrip("/"), name
         self._timeout_s, self._wait_s = timeout_s, wait_s
         self._harmless = harmless

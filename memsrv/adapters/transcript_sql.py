@@ -11,12 +11,13 @@
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from memsrv.adapters.database import Database
+from memsrv.adapters.ends_sql import Ends, HeldEnds, read_ends
 from memsrv.adapters.erasing_sql import (
     drop_chunks,
     erase,
@@ -28,7 +29,6 @@ from memsrv.adapters.erasing_sql import (
     toll,
     within,
 )
-from memsrv.adapters.outsets_sql import HELD_CHARS, HELD_SESSIONS, Ends, read_ends
 from memsrv.adapters.passages_sql import passage_chunks
 from memsrv.adapters.schema import (
     chunks,
@@ -54,7 +54,6 @@ from memsrv.adapters.transcript_rows import (
     message_of,
     message_row,
 )
-from memsrv.core.remembering import Latest
 from memsrv.core.summary.taskstate import task_state_of
 from memsrv.core.text.content import without_nul
 from memsrv.errors import IdempotencyConflict, MessageConflict, SessionMoved
@@ -64,9 +63,9 @@ from memsrv.model import Appended, Chunk, Forgotten, Message, NewChunk, NewMessa
 class SqlTranscript:
     """The truth: every message, verbatim, in order."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: Database, held: HeldEnds | None = None):
         self._database = database
-        self._held: Latest[int, Ends] = Latest(HELD_SESSIONS)
+        self._held = held or HeldEnds()
 
     async def append(
         self,
@@ -100,10 +99,7 @@ class SqlTranscript:
             return session, read_ends(connection, session, self._held.get(session.number), most=most, opening=0)
 
         session, ends = await self._database.read(run)
-        if sum(size_chars(message.payload) for message in ends.newest) <= HELD_CHARS:
-            self._held[session.number] = ends
-        else:
-            self._held.pop(session.number, None)
+        self._held.hold(session.number, ends)
         return session, list(ends.newest[:most][::-1])
 
     async def messages(
@@ -201,14 +197,6 @@ class SqlTranscript:
         """A message's chunks, in order."""
         query = chunk_query().where(chunks.c.message_number == message.number).order_by(chunks.c.ordinal)
         return await self._database.read(lambda connection: [chunk_of(row) for row in connection.execute(query)])
-
-
-def size_chars(value: object) -> int:
-    """Characters of all texts in a payload, the bytes of pictures included."""
-    if isinstance(value, str):
-        return len(value)
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return sum(len(one) if isinstance(one, str) else size_chars(one) for one in inner)
 
 
 # --- appending ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from memsrv.adapters.openai_http import no_cookies
 from memsrv.core.relay.providers import Provider
 from memsrv.core.text.content import mended
 from memsrv.errors import UpstreamDown
@@ -34,6 +35,7 @@ class OpenAIUpstream:
             timeout=httpx.Timeout(provider.timeout_s, connect=min(CONNECT_S, provider.timeout_s)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_OPEN),
             transport=transport,
+            cookies=no_cookies(),
         )
 
     async def ask(self, body: Mapping[str, Any]) -> "HttpReply":

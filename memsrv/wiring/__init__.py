@@ -9,6 +9,7 @@ from typing import TypeVar
 from memsrv.adapters.analyzer_snowball import SnowballAnalyzer
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.checks_sql import SqlChecks
+from memsrv.adapters.ends_sql import HeldEnds
 from memsrv.adapters.faulty import Faults, FaultyEmbedder, FaultyTranscript, FaultyVectors
 from memsrv.adapters.lexical_sql import SqlLexicalIndex
 from memsrv.adapters.outsets_sql import SqlOutsets
@@ -154,7 +155,8 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     await asyncio.gather(*warming)
     locks = await locks_for(settings, stack)
 
-    transcript: Transcript = SqlTranscript(database)
+    held = HeldEnds()
+    transcript: Transcript = SqlTranscript(database, held)
     sessions, snapshots, queue = SqlSessions(database), SqlSnapshots(database), SqlIndexQueue(database)
     receipts = SqlReceipts(database, kept=settings.receipts_kept)
     stack.push_async_callback(receipts.close)
@@ -194,7 +196,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
     begun(Warming(sessions, lexical, vectors, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     ahead = Ahead(embedder)
     recall = RecallService(transcript, sessions, lexical, vectors, ahead, analyzer)
-    assembler = Assembler(SqlOutsets(database), transcript, receipts, recall, counter, ahead, usual, compaction, lull)
+    assembler = Assembler(SqlOutsets(database, held), transcript, receipts, recall, counter, ahead, usual, compaction, lull)
     return Runtime(
         settings=settings,
         access=access_for(settings),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsrv.adapters import outsets_sql
+from memsrv.adapters import ends_sql
 from memsrv.adapters.calibration_sql import SqlCalibrations
 from memsrv.adapters.database import Database
 from memsrv.adapters.outsets_sql import SqlOutsets
@@ -97,7 +97,7 @@ async def test_long_messages_are_not_held(database):
     await transcript.append(KEY, [new("short")])
     await read(outsets, 4)
     assert len(outsets._held) == 1
-    await transcript.append(KEY, [new("long " * outsets_sql.HELD_CHARS)])
+    await transcript.append(KEY, [new("long " * ends_sql.HELD_CHARS)])
     assert len((await read(outsets, 4)).newest) == 2
     assert len(outsets._held) == 0
 

@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 
-from memsrv.adapters import outsets_sql
+from memsrv.adapters import ends_sql
 from memsrv.adapters.database import Database
-from memsrv.adapters.transcript_sql import SqlTranscript, size_chars
+from memsrv.adapters.ends_sql import size_chars
+from memsrv.adapters.transcript_sql import SqlTranscript
 from tests.adapters.test_outsets_sql import KEY, STEPS, done, new
 
 
@@ -48,7 +49,7 @@ async def test_what_is_held_is_read_no_second_time_and_long_messages_are_not_hel
         await transcript.append(KEY, [new("short")])
         (_, [before]), (_, [again]) = [await transcript.newest(KEY, most=4) for _ in range(2)]
         assert again is before
-        await transcript.append(KEY, [new("long " * outsets_sql.HELD_CHARS)])
+        await transcript.append(KEY, [new("long " * ends_sql.HELD_CHARS)])
         (_, [one, _]), (_, [other, _]) = [await transcript.newest(KEY, most=4) for _ in range(2)]
         assert one is before
         assert other is not before

@@ -65,6 +65,13 @@ async def test_headers_that_are_no_business_of_the_client_stay_here(server, upst
     assert set(reply.headers) == {"content-type"}
 
 
+async def test_a_cookie_that_one_request_is_given_does_not_go_with_the_next(server, upstream):
+    server.script = [Refuse(400, {}, {"Set-Cookie": "affinity=one-tenant; Path=/"})]
+    await all_of(await upstream.ask(ASKED))
+    await all_of(await upstream.ask(ASKED))
+    assert "cookie" not in server.seen[-1]
+
+
 async def test_a_stream_that_breaks_off_says_so_after_what_came(server, upstream):
     server.script = [Say(["so far", DIE])]
     reply = await upstream.ask({**ASKED, "stream": True})
