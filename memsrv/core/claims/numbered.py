@@ -1,6 +1,7 @@
 """Things that a number tells apart: flat 3 and flat 5, order 1201 and order 1202, 3号楼 and 5号楼, PR-12 and PR-13.
 
-What is said of one of them corrects nothing that was said of the other.
+What is said of one of them corrects nothing that was said of the other. So it is with what stands in a numbered list
+("fact 20:", "#21:"), whatever it is called.
 """
 
 from collections import defaultdict
@@ -13,6 +14,7 @@ NOUNS = (
     "flat|apartment|apt|room|unit|house|building|block|floor|gate|platform|track|line|bus|train|tram|flight|route|order"
     "|invoice|ticket|issue|case|bug|task|request|step|phase|stage|chapter|section|lesson|unit|episode|question|item|option"
     "|plan|team|group|table|seat|row|lot|batch|box|server|node|machine|printer|warehouse|zone|lane|exit|door|sample|patient"
+    "|bay|locker|shelf|rack|desk|drawer|slot|booth|stall|stand|berth|cabin|tent|bed|ward|court|pitch|pump|tank|fact|note|rule"
     "|account|contract|policy|claim|shift|truck|van|car|camera|sensor|site|store|branch|class|grade|sprint|milestone|quarter"
 )
 HAN_NOUNS = "订单|工单|单号|房间|机器|项目|任务|方案|问题|病人|合同|航班|车次|阶段|章节|仓库|门店|班级|小组|设备|车间|教室|会议室"
@@ -24,6 +26,8 @@ SCAN = regex.compile(
     rf"|(?P<number>\d+|[一二三四五六七八九十]+)\s*号?(?P<noun>{HAN_PLACES})",
     regex.IGNORECASE,
 )
+LISTED = regex.compile(r"^\s*(?P<noun>\p{L}{1,20}|)[\s#№]*(?P<number>\d{1,6})\s*[:：)）]\s*(?=\D)")
+"""The place in a list that a text begins with. A clock has digits after its colon."""
 OPENING = regex.compile(
     r"^(?:[^:：]{1,30}[:：]\s*)?(?:(?:and|but|so|for|in|the|our|my|那|那么|至于|我们的?)\s*)*", regex.IGNORECASE
 )
@@ -43,6 +47,9 @@ def numbered(text: str) -> Numbered:
     found: dict[str, set[str]] = defaultdict(set)
     begin = OPENING.match(text)
     first = None
+    if place := LISTED.match(text):
+        first = place["noun"].casefold() or "#"
+        found[first].add(place["number"])
     for match in SCAN.finditer(text):
         noun = match["noun"].casefold()
         found[noun].add(match["number"].casefold())

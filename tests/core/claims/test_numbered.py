@@ -9,7 +9,7 @@ from memsrv.adapters.summarizer_extractive import shipped_weights
 from memsrv.core.claims.numbered import apart
 from memsrv.core.guard.check import check
 from memsrv.core.guard.judge import Kind
-from memsrv.core.summary.extract import extract
+from memsrv.core.summary.extract import extract, heard
 from memsrv.core.summary.summary import Heading, Language, Line, Source, Summary, Task, rendered
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -41,6 +41,9 @@ def told(*texts: str, language: Language = Language.ENGLISH) -> str:
         ("flat 3", "room 5", set()),
         ("order 12.5 kg", "order 13 %", set()),
         ("it costs 900", "it costs 1100", set()),
+        ("gizmo 20: it is free", "Gizmo 21: it is free", {"gizmo"}),
+        ("#20: the gizmo is free", "#21: the gizmo is free", {"#"}),
+        ("9:30 is too early", "10:30 is fine", set()),
     ],
 )
 def test_things_are_told_apart_by_the_number_after_what_they_are(one, other, nouns):
@@ -52,6 +55,14 @@ def test_what_is_settled_of_one_flat_stands_beside_what_is_settled_of_another():
     assert "flat 3 costs 900" in text
     assert "flat 5 costs 1100" in text
     assert "replaces" not in text
+
+
+@pytest.mark.parametrize(
+    "form", ["fact {0}: bay {0} is free", "Bay {0} is free", "#{0}: bay {0} free", "gizmo {0}: the light is green"]
+)
+def test_of_things_that_are_counted_up_none_takes_the_place_of_another(form):
+    texts = [form.format(at) for at in range(18, 24)]
+    assert [entry.line.text for entry in heard(task(*texts))[1]] == texts
 
 
 def test_no_order_is_given_what_was_settled_for_another():
