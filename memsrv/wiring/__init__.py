@@ -51,6 +51,7 @@ from memsrv.services.recutting import Recutter
 from memsrv.services.relay import Relay
 from memsrv.services.retention import Retention
 from memsrv.services.switching import Switching
+from memsrv.services.tidying import Tidying
 from memsrv.services.verifying import Verifier
 from memsrv.services.warming import Warming
 from memsrv.services.writing import SummaryWriter
@@ -70,7 +71,7 @@ from memsrv.wiring.vendors import (
     writer_for,
 )
 
-Part = TypeVar("Part", Compaction, Retention, Warming)
+Part = TypeVar("Part", Compaction, Retention, Tidying, Warming)
 
 VECTOR_BYTES = 2048
 """About what a chunk's vector takes in the cache."""
@@ -193,6 +194,7 @@ async def assembled(settings: Settings, stack: AsyncExitStack, given: Embedder |
 
     calibrator = Calibrator(SqlCalibrations(database), receipts, counter)
     lexical = SqlLexicalIndex(database, cache_bytes=settings.lexical_cache_mb * MB)
+    begun(Tidying(), stack)
     begun(Warming(sessions, lexical, vectors, most_chunks=settings.vector_cache_mb * MB // VECTOR_BYTES), stack)
     ahead = Ahead(embedder)
     recall = RecallService(transcript, sessions, lexical, vectors, ahead, analyzer)
