@@ -73,7 +73,7 @@ def test_settings_and_commands_that_are_named_exist(name):
     root = get_command(app)
     assert isinstance(root, TyperGroup)
     commands = re.findall(r"(?:^ {4}|`|\b[A-Z_]+=\S+ )memsrv ((?!serve\b)[a-z]+)", text, re.MULTILINE)
-    assert set(commands) <= set(root.commands)
+    assert set(commands) <= set(root.list_commands(None))
 
 
 def test_headers_that_recipes_name_are_those_that_the_proxy_reads():

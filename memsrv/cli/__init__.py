@@ -4,11 +4,12 @@ Exit status: 0 good, 1 the answer is no (a check failed), 2 wrong use or setting
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from memsrv import __version__, evaluate
+from memsrv import __version__
 from memsrv.cli import archiving, asking, chatting, connecting, explaining, exporting, importing, keys, serving, upkeep
 from memsrv.cli.remote import Refused
 from memsrv.core.text.visible import visible
@@ -17,10 +18,26 @@ from memsrv.errors import KeyNotFound, MemsrvError, SettingsError
 STATUSES: dict[type[MemsrvError], int] = {KeyNotFound: 1, SettingsError: 2}
 """What is not here is 3."""
 
-app = typer.Typer(name="memsrv", help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None)
+
+class Commands(TyperGroup):
+    """All there are; `eval`, which needs most of the server, is loaded only where it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), "eval"]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name != "eval":
+            return super().get_command(ctx, cmd_name)
+        from memsrv import evaluate
+
+        return typer.main.get_command(evaluate.app)
+
+
+app = typer.Typer(
+    name="memsrv", cls=Commands, help="A memory server for chat assistants.", no_args_is_help=True, rich_markup_mode=None
+)
 for commands in (serving, chatting, asking, explaining, importing, exporting, connecting, keys, upkeep, archiving):
     commands.add_to(app)
-app.add_typer(evaluate.app)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from memsrv.cli import app
+from tests.patience import PATIENCE_S
 
 WITHOUT_JSON = {"serve", "chat", "mcp", "export"}
 """These talk or write a format of their own."""
@@ -17,7 +18,8 @@ WIDTH = 80
 
 
 def commands(group: TyperGroup, path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         yield f"{path}{name}", command
         if isinstance(command, TyperGroup):
             yield from commands(command, f"{path}{name} ")
@@ -45,12 +47,20 @@ def test_every_command_that_answers_answers_in_json():
 @pytest.mark.parametrize("group", ["", "keys", "eval"])
 def test_no_line_of_an_overview_is_cut(group):
     words = [sys.executable, "-m", "memsrv", *group.split(), "--help"]
-    shown = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True, env={"COLUMNS": str(WIDTH)}).stdout
+    shown = subprocess.run(
+        words, capture_output=True, text=True, timeout=PATIENCE_S, check=True, env={"COLUMNS": str(WIDTH)}
+    ).stdout
     assert "..." not in shown.partition("Commands:")[2]
+
+
+def test_a_command_loads_nothing_that_only_the_server_needs():
+    asked = "import sys, memsrv.cli; print([name for name in sys.argv[1:] if name in sys.modules])"
+    words = [sys.executable, "-c", asked, "memsrv.cli.asking", "memsrv.evaluate", "memsrv.core.guard", "chromadb", "fastapi"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "['memsrv.cli.asking']\n"
 
 
 def test_a_shell_can_be_taught_the_commands():
     shown = subprocess.run(
-        [sys.executable, "-m", "memsrv", "--help"], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "memsrv", "--help"], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     ).stdout
     assert "--install-completion" in shown
